@@ -64,7 +64,7 @@ func GroupsOf(o *Options) (groups int, ok bool, err error) {
 }
 
 // GroupDir returns the data directory of a group in the data directory of its host. The first group uses the host's own
-// directory, as the only group of a cluster does.
+// directory.
 func GroupDir(hostDir string, group int) string {
 	if group == 0 {
 		return hostDir

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// ErrNotShared: the other host is too old for shared connections, or refuses them for this group. The caller uses a stream.
+// ErrNotShared: the other host is too old for shared connections, or refuses them for this group. The caller uses a
+// stream.
 var ErrNotShared = errors.New("the host does not share connections between groups")
 
 const (

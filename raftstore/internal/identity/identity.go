@@ -27,7 +27,7 @@ type Identity struct {
 	ClusterID  string          // "" until the node has read the cluster's first entry
 	Groups     wire.GroupCount `json:",omitempty"` // of the cluster, once it is known
 	Diverged   string          // why the node must not start again; "" when it may
-	Removed    bool            `json:",omitempty"` // the node was removed from one of several groups, and must not start there
+	Removed    bool            `json:",omitempty"` // the node was removed from the group, and must not start in it again
 }
 
 const (
