@@ -1,10 +1,12 @@
 package raftstore_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
+	wal "github.com/hashicorp/raft-wal"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -40,6 +42,31 @@ func TestADirectoryOfTheOldestVersion(t *testing.T) {
 	n, _ = c.leader()
 	require.Equal(t, "state", c.decideOn(n, onText(engine.CountGet, "text"))[0].Value)
 	require.EqualValues(t, 6, c.decideOn(n, quota("key", 10))[0].Remaining)
+}
+
+// TestADamagedLogDoesNotMove checks that a node whose own log is damaged does not start, and that its directory stays as
+// it is.
+func TestADamagedLogDoesNotMove(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldest"))))
+	segments, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
+	require.NoError(t, err)
+	b, err := os.ReadFile(segments[0])
+	require.NoError(t, err)
+	b[200] ^= 1
+	require.NoError(t, os.WriteFile(segments[0], b, 0o600))
+	identity, err := os.ReadFile(filepath.Join(dir, "NODE"))
+	require.NoError(t, err)
+	_, err = raftstore.OpenAlone(raftstore.Options{
+		NodeID: "n0", DataDir: dir, RaftAddr: "127.0.0.1:1", ClientAddr: "client", Listener: listener(t),
+		TestClock: true, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+	after, err := os.ReadFile(filepath.Join(dir, "NODE"))
+	require.NoError(t, err)
+	require.Equal(t, identity, after, "the version that wrote the directory can still read it")
+	require.NoDirExists(t, filepath.Join(dir, "shared-log"))
+	require.NoFileExists(t, filepath.Join(dir, "log-part"))
 }
 
 // TestAnInterruptedMoveBeginsAgain starts a node whose log has not moved into the shared log completely, and then one

@@ -33,24 +33,28 @@ func openWAL(o *Options, name string, log hclog.Logger) (*wallog.Log, error) {
 	return wallog.Open(filepath.Join(o.DataDir, name), sync, log)
 }
 
-// OpenPart opens the group's part of the shared log. The part has the name in the group's directory, so a group with a
-// new directory begins with an empty log. A log that version 0.1.0 kept for the only group of a cluster moves into the
-// part.
+// OpenPart opens the group's part of the shared log. A log that version 0.1.0 kept for the only group of a cluster
+// moves into a new part.
 func (g *Group) OpenPart() (*sharedlog.Part, error) {
-	if err := g.Options.Host.SharedLog.Open(); err != nil {
+	own, err := g.openOwnLog()
+	switch {
+	case err != nil:
 		return nil, err
+	case own != nil:
+		return g.moveLog(own)
 	}
-	moves, err := g.beginMove()
-	if err != nil {
+	return g.openPart()
+}
+
+// openPart opens the part with the name in the group's directory. A group with a new directory gets a new name, and so
+// begins with an empty log.
+func (g *Group) openPart() (*sharedlog.Part, error) {
+	if err := g.Options.Host.SharedLog.Open(); err != nil {
 		return nil, err
 	}
 	name, err := sharedlog.Name(g.Options.FS, g.Options.DataDir, identity.PartName)
 	if err != nil {
 		return nil, err
 	}
-	part, err := g.Options.Host.SharedLog.Part(name)
-	if err == nil && moves {
-		err = g.moveLog(part)
-	}
-	return part, err
+	return g.Options.Host.SharedLog.Part(name)
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/logging"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/sharedlog"
+	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 const (
@@ -20,43 +22,69 @@ const (
 	moveBytes = 4 << 20
 )
 
-// beginMove reports whether the directory of the group has a log of its own. If so, it gives the group a new part of
-// the shared log, because an earlier move may have been interrupted. It also writes the identity in the present format:
-// an older weir must not take the group for one that has lost its log.
-func (g *Group) beginMove() (bool, error) {
-	on, dir := g.Options.FS, g.Options.DataDir
-	if err := on.RemoveAll(on.PathJoin(dir, identity.LogName+movedSuffix)); err != nil {
-		return false, err
+// openOwnLog opens the log that the directory of the group has, or returns nil if it has none. A log that does not open
+// leaves the directory as it is.
+func (g *Group) openOwnLog() (*wallog.Log, error) {
+	on, path := g.Options.FS, g.Options.FS.PathJoin(g.Options.DataDir, identity.LogName)
+	if err := on.RemoveAll(path + movedSuffix); err != nil {
+		return nil, err
 	}
-	if _, err := on.Stat(on.PathJoin(dir, identity.LogName)); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if _, err := on.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	} else if err != nil {
-		return false, err
+		return nil, err
 	}
-	if err := on.Remove(on.PathJoin(dir, identity.PartName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	return true, identity.Write(on, dir, g.Identity.Identity)
+	return openWAL(&g.Options, identity.LogName, logging.New(g.Log, g.Peers.Expects))
 }
 
-// moveLog moves the group's own log into a new part.
-func (g *Group) moveLog(to *sharedlog.Part) error {
-	on, dir := g.Options.FS, g.Options.DataDir
-	from, err := openWAL(&g.Options, identity.LogName, logging.New(g.Log, g.Peers.Expects))
-	if err != nil {
-		return err
+// openNewPart opens a new part of the shared log. It leaves the part of an interrupted move behind.
+func (g *Group) openNewPart() (*sharedlog.Part, error) {
+	err := g.Options.FS.Remove(g.Options.FS.PathJoin(g.Options.DataDir, identity.PartName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	if err := errors.Join(copyLog(to, from), from.Close()); err != nil {
-		return fmt.Errorf("the log could not be moved to %s: %w", identity.SharedLogName, err)
+	return g.openPart()
+}
+
+// moveLog copies the group's own log into a new part of the shared log, and removes it when the copy is on disk. Before
+// the removal it writes the identity in the present format: an older weir must not take the group for one that has lost
+// its log. Until then the older weir can still use the directory.
+func (g *Group) moveLog(from *wallog.Log) (*sharedlog.Part, error) {
+	on, dir := g.Options.FS, g.Options.DataDir
+	to, err := g.openNewPart()
+	if err == nil {
+		err = copyLog(to, from)
+	}
+	if err = errors.Join(err, from.Close()); err == nil {
+		err = syncFiles(on, on.PathJoin(dir, identity.SharedLogName))
+	}
+	if err == nil {
+		err = identity.Write(on, dir, g.Identity.Identity)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the log could not be moved to %s, and stays where it is: %w", identity.SharedLogName,
+			err)
 	}
 	path := on.PathJoin(dir, identity.LogName)
 	if err := on.Rename(path, path+movedSuffix); err != nil {
-		return err
+		return nil, err
 	}
 	if err := identity.SyncDirectory(on, dir); err != nil {
-		return err
+		return nil, err
 	}
-	return on.RemoveAll(path + movedSuffix)
+	return to, on.RemoveAll(path + movedSuffix)
+}
+
+// syncFiles syncs a directory and its files. The log itself does not with every durability.
+func syncFiles(on vfs.FS, dir string) error {
+	names, err := on.List(dir)
+	for _, name := range names {
+		f, errOpen := on.Open(on.PathJoin(dir, name))
+		if err = errors.Join(err, errOpen); errOpen == nil {
+			err = errors.Join(err, f.Sync(), f.Close())
+		}
+	}
+	return errors.Join(err, identity.SyncDirectory(on, dir))
 }
 
 // copyLog copies the term, the vote and the entries of a log.
