@@ -146,11 +146,8 @@ func readPart(r io.Reader, b []byte, short string) error {
 }
 
 // JoinBackups joins the backups of all groups, in the order of the groups, into one backup, which owns them. The
-// groups own equal ranges of the slots. The backup of a single group is that of the cluster.
+// groups own equal ranges of the slots.
 func JoinBackups(groups []*limiter.Backup) (*limiter.Backup, error) {
-	if len(groups) == 1 {
-		return groups[0], nil
-	}
 	m := manifest{}
 	if _, err := rand.Read(m.id[:]); err != nil {
 		return nil, errors.Join(err, closeAll(groups))

@@ -74,7 +74,7 @@ func (n *Node) load() error {
 func (n *Node) start() {
 	n.own.Peers.LookAtMembers()
 	close(n.group.ready)
-	n.own.Port.AnswerCalls(n.answer, calls.Term)
+	n.own.Port.AnswerCalls(n.answer, calls.Term, calls.Stopping)
 	n.group.start()
 	n.own.Every(timers.HousekeepEvery, func() { n.Topology() }) // records the leader
 	n.own.WatchDisk()
@@ -121,7 +121,7 @@ func (n *Node) release() error {
 func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.group.ready:
-		peer.ServeCalls(conn, from, n.answer, calls.Term)
+		peer.ServeCalls(conn, from, n.answer, calls.Term, calls.Stopping)
 	case <-n.own.Ctx.Done():
 	}
 }

@@ -29,7 +29,6 @@ var knowGroups = map[string]int{
 	"internal/cli/remote/status.go role":         1,
 	"internal/cli/remote/status.go writeGroups":  1,
 	"internal/cli/top/view.go leaderText":        1,
-	"persistence/backup_groups.go JoinBackups":   1,
 	"raftstore/internal/budget/budget.go New":    1,
 	"raftstore/internal/fsm/state.go Form":       1,
 	"raftstore/internal/fsm/state.go Owned":      1,

@@ -35,7 +35,7 @@ func (p *Port) answerCall(from Identity, body []byte) ([]byte, error) {
 	}
 	c := p.calls.Load()
 	if c == nil {
-		return nil, fmt.Errorf("%w %d yet", ErrNoGroup, p.group)
+		return nil, fmt.Errorf("%w %d%s", ErrNoGroup, p.group, notYet)
 	}
 	status, answer := c.handle(from, body[0], body[1:])
 	return append([]byte{status}, answer...), nil

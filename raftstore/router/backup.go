@@ -14,6 +14,9 @@ var _ limiter.Archiver = (*Router)(nil)
 // log entry of its own, one after the other. The first group, which decides about policies, is the last: so the
 // policies of the backup are not older than the limiters.
 func (r *Router) Backup() (*limiter.Backup, error) {
+	if g := r.only(); g != nil {
+		return g.Backup()
+	}
 	groups := r.all()
 	taken := make([]*limiter.Backup, len(groups))
 	for i := len(groups) - 1; i >= 0; i-- {

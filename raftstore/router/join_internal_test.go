@@ -21,3 +21,21 @@ func TestANodeWithoutTheFirstGroupJoinsNoOther(t *testing.T) {
 	o = n.ofGroup(0)
 	require.Nil(t, o.First, "the first group asks by itself")
 }
+
+// TestPartsOfTheSnapshotSize checks that the groups share the size of log that makes a snapshot due. The least size of a
+// group is not above the size that the user gave.
+func TestPartsOfTheSnapshotSize(t *testing.T) {
+	for _, c := range []struct {
+		groups     int
+		all, group int64
+	}{
+		{1, 1 << 20, 1 << 20}, {4, 1 << 20, 1 << 20}, {1, 64 << 20, 64 << 20}, {4, 64 << 20, 16 << 20},
+		{64, 64 << 20, 4 << 20},
+	} {
+		n := &Node{
+			options: raftstore.Options{Groups: c.groups, SnapshotBytes: c.all},
+			nodes:   make([]*raftstore.Node, c.groups),
+		}
+		require.Equal(t, c.group, n.ofGroup(0).SnapshotBytes, "%d bytes for %d groups", c.all, c.groups)
+	}
+}

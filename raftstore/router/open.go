@@ -52,8 +52,12 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	}()
 	groups := make([]Group, o.Groups)
 	for i := range groups {
-		if groups[i], err = n.openGroup(i); err != nil {
-			return nil, fmt.Errorf("group %d: %w", i, err)
+		groups[i], err = n.openGroup(i)
+		if err != nil && i > 0 { // as log lines, errors of the first group name no group
+			err = fmt.Errorf("group %d: %w", i, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if err := noneLeft(groups); err != nil {

@@ -123,6 +123,9 @@ func (r *Router) LastSave() (oldest time.Time) {
 // Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty. The
 // first group lifts the blocks everywhere, and the others follow.
 func (r *Router) Clear() error {
+	if g := r.only(); g != nil {
+		return g.Clear()
+	}
 	if err := joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() })); err != nil {
 		return err
 	}

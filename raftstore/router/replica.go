@@ -26,7 +26,10 @@ type viewCache struct {
 func (r *Router) Topology() *limiter.Topology {
 	if g := r.only(); g != nil {
 		t := *g.Topology()
-		t.Groups = []limiter.Group{describe(hashslot.All, &t, &t)}
+		t.Groups = []limiter.Group{{
+			Slots: hashslot.All, Leader: t.Leader, LastLeader: t.LastLeader, Term: t.Term,
+			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
+		}}
 		return &t
 	}
 	c := &r.views
@@ -44,7 +47,11 @@ func (r *Router) view() *limiter.Topology {
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, g := range r.all() {
 		v := g.Topology()
-		t.Groups[i] = describe(hashslot.OfGroup(i, len(r.all())), &t, v)
+		t.Groups[i] = limiter.Group{
+			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(&t, v, v.Leader),
+			LastLeader: idIn(&t, v, v.LastLeader),
+			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
+		}
 		if e, ok := g.(*ended); ok {
 			t.Groups[i].Ended = e.why.Error()
 			continue
@@ -53,15 +60,6 @@ func (r *Router) view() *limiter.Topology {
 		merge(&t, v)
 	}
 	return &t
-}
-
-// describe returns the description of a group with these slots, from its own topology. The ids are those of the first
-// group, whose topology is first.
-func describe(slots hashslot.Range, first, v *limiter.Topology) limiter.Group {
-	return limiter.Group{
-		Slots: slots, Leader: idIn(first, v, v.Leader), LastLeader: idIn(first, v, v.LastLeader),
-		Term: v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
-	}
 }
 
 // merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. Its lag is
@@ -91,8 +89,12 @@ func merge(t, of *limiter.Topology) {
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. Redirects use LeaderOf and
 // not Topology. With descriptions that are up to viewAge old, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	v := r.ofSlot(slot).Topology()
-	return idIn(r.base().Topology(), v, v.Leader)
+	g, base := r.ofSlot(slot), r.base()
+	t := g.Topology()
+	if g == base {
+		return t.Leader
+	}
+	return idIn(base.Topology(), t, t.Leader)
 }
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.

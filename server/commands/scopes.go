@@ -110,10 +110,13 @@ func explainState(run func(*Session, limiter.View, [][]byte)) reading {
 // shows the keys of the groups that it leads, because a cluster client asks every primary and joins the answers. A node
 // that leads none shows all keys.
 func own(srv *Shared) func(key []byte) bool {
-	if !srv.Redirects || !srv.Leads() {
+	if !srv.Redirects {
 		return nil
 	}
 	t := srv.Replica.Topology()
+	if t.Led() == 0 {
+		return nil
+	}
 	return func(key []byte) bool { return t.GroupOf(engine.SlotOf(key)).Leader == t.Self }
 }
 

@@ -7,8 +7,8 @@
 //
 // # What is checked
 //
-// Package ledger judges the histories. Limits that never refill are asked for their remaining units after all nodes
-// were killed and restarted, so every acknowledged grant must still be counted. The other checks:
+// Package ledger judges the histories. After all nodes were killed and restarted, each limit that never refills must
+// still count every acknowledged grant. The other checks:
 //
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
 //     limiter that denies every request passes no gate.

@@ -29,7 +29,7 @@ func (r *StaleRead) sinceNs() int64 { return r.CallNs - int64(r.Age) }
 
 // Staleness compares the ages of reads with the grants that the reads lack. A read with age a counts every grant that
 // was acknowledged before its call minus a, and no unit that was requested after its return. Staleness returns how many
-// reads report less than their true age. No unit of the counter may have been given back.
+// reads report less than their true age. Nobody gives units of the counter back.
 func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 	grants := slices.DeleteFunc(slices.Clone(ops), func(op Op) bool { return op.Granted() == 0 })
 	slices.SortFunc(grants, func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
