@@ -284,7 +284,7 @@ MAN_STAMP    = -X github.com/weir-project/weir/internal/cli/buildinfo.version=$(
 .PHONY: man
 man: ## Write man pages of weir into bin/man, and of weir-bench into bin/man-bench
 	rm -rf bin/man bin/man-bench && mkdir -p bin/man bin/man-bench
-	$(GO) run -ldflags "$(MAN_STAMP)" ./cmd/weir help --man bin/man
+	$(GO) test -ldflags "$(MAN_STAMP)" ./cmd/weir -run '^TestManPagesAreComplete$$' -man $(CURDIR)/bin/man
 	$(GO) run -ldflags "$(MAN_STAMP)" ./cmd/weir-bench man bin/man-bench
 	gzip -9n bin/man/*.1 bin/man-bench/*.1
 
@@ -366,10 +366,8 @@ bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and
 
 .PHONY: docs
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents
-	$(GO) run ./cmd/weir help --markdown > docs/commands.md.new
-	mv docs/commands.md.new docs/commands.md
-	$(GO) run ./cmd/weir help --settings > docs/configuration.md.new
-	mv docs/configuration.md.new docs/configuration.md
+	$(GO) test ./server/commands -run '^TestReference$$' -update
+	$(GO) test ./cmd/weir -run '^TestSettingsPage$$' -update
 	$(GO) run ./internal/pages docs/*.md bench/*.md examples/systems/requirements.md
 
 .PHONY: screenshots

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 	"github.com/weir-project/weir/internal/cli/cmdline"
-	"github.com/weir-project/weir/internal/cli/manpage"
+	"github.com/weir-project/weir/internal/manpage"
 )
 
 // cli is the command line.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/weir-project/weir/internal/cli/demo"
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/keys"
-	"github.com/weir-project/weir/internal/cli/manpage"
 	"github.com/weir-project/weir/internal/cli/policy"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
@@ -61,6 +59,19 @@ func main() {
 	parser.FatalIfErrorf(remote.Advise(err))
 }
 
+// serveGroups are the groups of flags that weir serve --help and docs/configuration.md show.
+// A flag of weir serve names its group in the tag group.
+var serveGroups = []kong.Group{
+	{Key: "ports", Title: "Ports:"},
+	{Key: "file", Title: "Configuration file:"},
+	{Key: "state", Title: "State, time and policies:"},
+	{Key: "access", Title: "Passwords and users:"},
+	{Key: "bounds", Title: "Bounds on clients and memory:"},
+	{Key: "tls", Title: "TLS for clients:"},
+	{Key: "cluster", Title: "Nodes of a cluster:"},
+	{Key: "logs", Title: "Logs, traces and profiles:"},
+}
+
 func newParser(c *cli) *kong.Kong {
 	return kong.Must(c, append(cmdline.Options(),
 		kong.Name("weir"),
@@ -71,37 +82,18 @@ func newParser(c *cli) *kong.Kong {
 }
 
 type dialectsCmd struct {
-	Markdown bool `env:"-" xor:"form" help:"Print the list as Markdown."`
-	JSON     bool `env:"-" name:"json" xor:"form" help:"Print JSON."`
+	JSON bool `env:"-" name:"json" help:"Print JSON."`
 }
 
 func (d *dialectsCmd) Run() error {
 	if d.JSON {
 		return terminal.WriteJSON(os.Stdout, scripts.Dialects())
 	}
-	return scripts.WriteDialects(os.Stdout, d.Markdown)
+	return scripts.WriteDialects(os.Stdout)
 }
 
 type helpCmd struct {
-	Command  []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`
-	Markdown bool     `env:"-" xor:"form" help:"Print the whole reference as Markdown."`
-	Settings bool     `env:"-" xor:"form" help:"Print every flag, variable and file key of weir as Markdown."`
-	Man      string   `env:"-" xor:"form" placeholder:"DIR" help:"Write man pages of weir's own commands into a directory."`
+	Command []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`
 }
 
-func (h *helpCmd) Run(ctx *kong.Context) error {
-	if h.Settings {
-		return writeSettings(os.Stdout, ctx.Model)
-	}
-	if h.Man != "" {
-		return manpage.Write(ctx.Model.Node, h.Man, manFoot)
-	}
-	return h.write(os.Stdout)
-}
-
-func (h *helpCmd) write(w io.Writer) error {
-	if h.Markdown {
-		return commands.WriteReference(w)
-	}
-	return commands.WriteHelp(w, strings.Join(h.Command, " "))
-}
+func (h *helpCmd) Run() error { return commands.WriteHelp(os.Stdout, strings.Join(h.Command, " ")) }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,7 +27,19 @@ const patience = time.Minute
 // binary is the path of the weir binary under test.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(runWithBinary(m)) }
+// The flags by which make writes documents from the command line.
+var (
+	update = flag.Bool("update", false, "write docs/configuration.md")
+	manDir = flag.String("man", "", "write man pages into this directory")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update || *manDir != "" {
+		os.Exit(m.Run()) // needs no binary
+	}
+	os.Exit(runWithBinary(m))
+}
 
 func runWithBinary(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "weir-test")

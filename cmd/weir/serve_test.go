@@ -206,7 +206,6 @@ func TestOtherCommands(t *testing.T) {
 	for want, args := range map[string][]string{
 		"weir ":       {"version"},
 		"RL.FIXED":    {"help"},
-		"## ":         {"help", "--markdown"},
 		"--data-dir=": {"serve", "--help"},
 		"Commands:":   {},
 	} {

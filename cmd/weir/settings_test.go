@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"regexp"
 	"slices"
@@ -14,13 +13,17 @@ import (
 // contents matches the table of contents, which internal/pages writes and tests.
 var contents = regexp.MustCompile(`(?s)(<!-- contents -->\n).*?(<!-- /contents -->\n)`)
 
-// TestSettingsPage checks that docs/configuration.md lists exactly the flags.
+// TestSettingsPage checks that docs/configuration.md lists exactly the flags. With -update it writes the page.
 func TestSettingsPage(t *testing.T) {
-	var want bytes.Buffer
-	require.NoError(t, writeSettings(&want, newParser(new(cli)).Model))
-	page, err := os.ReadFile("../../docs/configuration.md")
+	const file = "../../docs/configuration.md"
+	want := settingsPage(t, newParser(new(cli)).Model)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+		return
+	}
+	page, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, want.String(), contents.ReplaceAllString(string(page), "$1$2"),
+	require.Equal(t, want, contents.ReplaceAllString(string(page), "$1$2"),
 		"docs/configuration.md is out of date: run make docs")
 }
 

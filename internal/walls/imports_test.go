@@ -50,7 +50,7 @@ var walls = []wall{
 			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls server/httpapi " +
 			"server/scripts",
 		"wires the server and its tools together, and carries no load generator"},
-	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/cli/manpage",
+	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/manpage",
 		"measures weir as another process"},
 	{"engine",
 		"engine/hashslot engine/internal/arena engine/internal/arith engine/internal/calendar " +
@@ -106,7 +106,6 @@ var walls = []wall{
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal internal/millis",
 		"asks a server, also which policies count a key"},
 	{"internal/cli/listener", "internal/cli/terminal", "listens, and says who else does"},
-	{"internal/cli/manpage", "internal/cli/buildinfo internal/cli/cmdline", "writes the pages of any program"},
 	{"internal/cli/policy", "internal/cli/cmdline internal/cli/remote internal/cli/terminal limiter policyfile " +
 		"server/commands",
 		"compares a file with a server, whose bounds and errors it knows"},
@@ -133,6 +132,8 @@ var walls = []wall{
 	{"internal/freeport", "", "reserves ports for tests and benchmarks"},
 	{"internal/guards", "", "counts refusals of guards against races, which the simulator reports"},
 	{"internal/logtest", "", "keeps what a program writes, for tests"},
+	{"internal/manpage", "internal/cli/buildinfo internal/cli/cmdline",
+		"writes man pages from a command line; no part of weir"},
 	{"internal/millis", "", "converts milliseconds"},
 	{"internal/mutants", "", "changes source text and runs its tests"},
 	{"internal/nearest", "", "finds what a mistyped word was meant to be"},

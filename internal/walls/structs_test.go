@@ -16,7 +16,7 @@ import (
 )
 
 // tools are the folders whose programs are no part of weir.
-var tools = []string{"bench", "examples", "internal/clustertest", "internal/mutants", "internal/pages",
+var tools = []string{"bench", "examples", "internal/clustertest", "internal/manpage", "internal/mutants", "internal/pages",
 	"internal/testrun", "internal/walls", "internal/weirproc", "internal/weirtest"}
 
 // eachFile calls visit with every product file of the module, without its tests.

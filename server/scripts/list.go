@@ -3,19 +3,15 @@ package scripts
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 )
 
-// WriteDialects writes the recognised scripts, for a terminal or as a Markdown table.
-func WriteDialects(w io.Writer, markdown bool) error {
-	if markdown {
-		return writeDialects(w, "| library | script | releases | SHA-1 |\n|---|---|---|---|\n",
-			"| %s | %s | %s | `%s` |\n")
-	}
+// WriteDialects writes the recognised scripts as a table for a terminal.
+func WriteDialects(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if err := writeDialects(table, "LIBRARY\tSCRIPT\tRELEASES\tSHA-1\n", "%s\t%s\t%s\t%s\n"); err != nil {
-		return err
+	fmt.Fprint(table, "LIBRARY\tSCRIPT\tRELEASES\tSHA-1\n")
+	for _, d := range Dialects() {
+		fmt.Fprintf(table, "%s (%s)\t%s\t%s\t%s\n", d.Library, d.Registry, d.Script, d.Releases, d.SHA1)
 	}
 	return table.Flush()
 }
@@ -39,14 +35,4 @@ func Dialects() (all []Dialect) {
 		}
 	}
 	return all
-}
-
-func writeDialects(w io.Writer, head, row string) error {
-	var b strings.Builder
-	b.WriteString(head)
-	for _, d := range Dialects() {
-		fmt.Fprintf(&b, row, d.Library+" ("+d.Registry+")", d.Script, d.Releases, d.SHA1)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -2,42 +2,27 @@ package main
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// serveGroups are the groups of flags that weir serve --help and docs/configuration.md show.
-// A flag of weir serve names its group in the tag group.
-var serveGroups = []kong.Group{
-	{Key: "ports", Title: "Ports:"},
-	{Key: "file", Title: "Configuration file:"},
-	{Key: "state", Title: "State, time and policies:"},
-	{Key: "access", Title: "Passwords and users:"},
-	{Key: "bounds", Title: "Bounds on clients and memory:"},
-	{Key: "tls", Title: "TLS for clients:"},
-	{Key: "cluster", Title: "Nodes of a cluster:"},
-	{Key: "logs", Title: "Logs, traces and profiles:"},
-}
-
-// settingsIntro is what docs/configuration.md says before the first flag.
-//
-//go:embed settings.txt
-var settingsIntro string
-
-// writeSettings writes docs/configuration.md: the flags of weir serve by group, then the flags of
-// each other command.
-func writeSettings(w io.Writer, app *kong.Application) error {
+// settingsPage returns docs/configuration.md without its table of contents: an introduction, the flags of weir serve by
+// group, then the flags of each other command.
+func settingsPage(t *testing.T, app *kong.Application) string {
+	intro, err := os.ReadFile("testdata/settings.txt")
+	require.NoError(t, err)
 	var b strings.Builder
-	b.WriteString(settingsIntro)
+	b.Write(intro)
 	var serve []*kong.Flag
 	for _, command := range app.Children {
 		if command.Name == "serve" {
@@ -68,8 +53,7 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 			writeCommand(&b, command, serve, shared)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // writeSetting writes the section of one flag of weir serve.
