@@ -152,6 +152,15 @@ func (d directory) upgrade() error {
 	return d.write(freshName, formatName, formatText(formatVersion))
 }
 
+// WriteFile replaces a file of a directory by way of a temporary file beside it. After a crash the file has the old
+// content or the new, but never a part of it. The file is on disk when WriteFile returns.
+func WriteFile(on vfs.FS, dir, name, content string) error {
+	return directory{on, dir}.write(name+tempSuffix, name, content)
+}
+
+// SyncDirectory syncs a directory, so that renames in it survive a loss of power.
+func SyncDirectory(on vfs.FS, dir string) error { return directory{on, dir}.sync() }
+
 func (d directory) read(name string) (string, error) {
 	f, err := d.fs.Open(d.file(name))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
@@ -48,24 +49,5 @@ func sumOf(b []byte) []byte { return binary.BigEndian.AppendUint32(nil, crc32.Ch
 // writeName writes the file of a name atomically.
 func writeName(on vfs.FS, dir, file string, name uint32) error {
 	raw := binary.BigEndian.AppendUint32(nil, name)
-	path := on.PathJoin(dir, file)
-	f, err := on.Create(path+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "%x%x\n", raw, sumOf(raw))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := on.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	d, err := on.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return persistence.WriteFile(on, dir, file, fmt.Sprintf("%x%x\n", raw, sumOf(raw)))
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft-wal/types"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // The mark is synced in the background, so that appends do not wait for it. Its syncs take at most a twentieth of the
@@ -60,20 +62,12 @@ func openMark(path, dir string) (vfs.File, error) {
 	info, err := f.Stat()
 	if err == nil && info.Size() != markBytes {
 		_, err = f.WriteAt(make([]byte, markBytes), 0)
-		err = errors.Join(err, f.Sync(), syncDir(dir))
+		err = errors.Join(err, f.Sync(), persistence.SyncDirectory(vfs.Default, dir))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-func syncDir(dir string) error {
-	d, err := vfs.Default.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // set records that an append to a segment ended at end.

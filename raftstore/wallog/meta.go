@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/types"
 	"go.etcd.io/bbolt"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // metadata replaces the library's metadb.BoltMetaDB. Each transaction adds a checksum of all metadata, and of term
@@ -145,7 +148,7 @@ func openMeta(dir string, state types.PersistentState, stable map[string][]byte)
 	if err = errors.Join(err, db.Sync(), db.Close()); err != nil {
 		return nil, err
 	}
-	if err = errors.Join(os.Rename(path+".tmp", path), syncDir(dir)); err != nil {
+	if err = errors.Join(os.Rename(path+".tmp", path), persistence.SyncDirectory(vfs.Default, dir)); err != nil {
 		return nil, err
 	}
 	if db, err = bbolt.Open(path, 0o600, nil); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/logging"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
@@ -69,7 +70,7 @@ func (g *Group) moveLog(from *wallog.Log) (*sharedlog.Part, error) {
 	if err := on.Rename(path, path+movedSuffix); err != nil {
 		return nil, err
 	}
-	if err := identity.SyncDirectory(on, dir); err != nil {
+	if err := persistence.SyncDirectory(on, dir); err != nil {
 		return nil, err
 	}
 	return to, on.RemoveAll(path + movedSuffix)
@@ -84,7 +85,7 @@ func syncFiles(on vfs.FS, dir string) error {
 			err = errors.Join(err, f.Sync(), f.Close())
 		}
 	}
-	return errors.Join(err, identity.SyncDirectory(on, dir))
+	return errors.Join(err, persistence.SyncDirectory(on, dir))
 }
 
 // copyLog copies the term, the vote and the entries of a log.

@@ -70,35 +70,7 @@ func Write(on vfs.FS, dir string, id Identity) error {
 	if err != nil {
 		return err
 	}
-	path := on.PathJoin(dir, FileName)
-	if err := writeFile(on, path+".tmp", b); err != nil {
-		return err
-	}
-	if err := on.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return SyncDirectory(on, dir)
-}
-
-func writeFile(on vfs.FS, path string, b []byte) error {
-	f, err := on.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// SyncDirectory syncs a directory, so that renames in it survive a loss of power.
-func SyncDirectory(on vfs.FS, dir string) error {
-	d, err := on.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return persistence.WriteFile(on, dir, FileName, string(b))
 }
 
 // Claim makes the directory the node's own, or returns an error that names its owner or its damage. It returns the

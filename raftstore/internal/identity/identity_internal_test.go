@@ -22,7 +22,7 @@ func identityIn(t *testing.T, file []byte) vfs.FS {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll(fs.PathJoin("data", LogName), 0o750))
 	if file != nil {
-		require.NoError(t, writeFile(fs, fs.PathJoin("data", FileName), bytes.Clone(file)))
+		require.NoError(t, persistence.WriteFile(fs, "data", FileName, string(file)))
 	}
 	return fs
 }

@@ -82,7 +82,7 @@ func (r *Recovery) recoverIfAsked() error {
 	if err := r.FS.Rename(path, path+".done"); err != nil {
 		return err
 	}
-	return identity.SyncDirectory(r.FS, r.DataDir)
+	return persistence.SyncDirectory(r.FS, r.DataDir)
 }
 
 // readSurvivors reads the recovery file. It returns an error unless the file names the node self at the address addr.
