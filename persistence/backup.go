@@ -24,7 +24,7 @@ const newestBackup = groupsVersion
 // ofGroups reports whether a backup of a version is one of several groups.
 func ofGroups(version uint32) bool { return version > 0 && version%2 == 0 }
 
-// backupMagic begins a backup. A backup is a head and the stream of an image (see appendStreamHead). The head is
+// backupMagic begins a backup. A backup is a head and the stream of an image (see encodeStreamHead). The head is
 // backupMagic, the version, the Contents and the CRC-32C of all these.
 var backupMagic = []byte("weir backup\n")
 

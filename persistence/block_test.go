@@ -18,7 +18,7 @@ func blockOf(changes ...engine.Change) stored {
 	for _, c := range changes {
 		b.add(c)
 	}
-	return stored{kind: shortBlock, bytes: b.bytes}
+	return stored{bytes: b.bytes}
 }
 
 // changesOf returns copies of the changes in a block.
@@ -93,7 +93,7 @@ func TestABlockWithAWrongSharedLengthIsRefused(t *testing.T) {
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
 		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of one letter and a value of 128 bytes
 		text = append(text, 1, 0, 1)                           // the same key, and a value without new bytes
-		_, err := changesOf(stored{kind: shortBlock, bytes: binary.AppendUvarint(text, uint64(shared))})
+		_, err := changesOf(stored{bytes: binary.AppendUvarint(text, uint64(shared))})
 		require.ErrorIs(t, err, want)
 	}
 }
@@ -102,7 +102,7 @@ func FuzzBlock(f *testing.F) {
 	removal, change := engine.Change{Key: []byte("lk")}, engine.Change{Key: []byte("lkey"), Value: []byte("value")}
 	f.Add(blockOf(removal, change, removal, change).bytes)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		b := stored{kind: shortBlock, bytes: bytes}
+		b := stored{bytes: bytes}
 		changes, err := changesOf(b)
 		if err == nil {
 			again := blockOf(changes...)

@@ -45,11 +45,6 @@ const (
 	maxLimiterNs = int64(1) << 61
 )
 
-// DefaultMaxDowntimeCredit is the Options.MaxDowntimeCredit that programs use by default. After a night's maintenance,
-// limiters should have refilled. But a machine that starts with a wall clock years ahead should not refill every weekly
-// and monthly quota.
-const DefaultMaxDowntimeCredit = 24 * time.Hour
-
 // DefaultMaxCalendarStep is the default bound on how far calendar windows follow the wall clock after a downtime. A
 // server that was off for a holiday should begin its days at midnight. A machine whose wall clock is wrong by a decade
 // should not.
@@ -77,17 +72,14 @@ func (s *slew) at(nowNs int64) int64 {
 // newRawClock starts a clock. last is the record of the previous flush, or nil at the first start. With a record,
 // limiter time continues from the record, within the bounds most (see Downtime.Resume). Without a record, limiter time
 // begins at the wall clock.
-func newRawClock(source Source, last *Record, most Downtime) *rawClock {
-	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
+func newRawClock(source Source, last *Record, most Downtime) Clock {
 	wallNs := source.WallNs()
-	c.startNs = min(max(wallNs, minLimiterNs), maxLimiterNs)
-	at := engine.Stamp{NowNs: c.startNs, WallOffsetNs: wallNs - c.startNs}
+	at := engine.Stamp{NowNs: min(max(wallNs, minLimiterNs), maxLimiterNs)}
+	at.WallOffsetNs = wallNs - at.NowNs
 	if last != nil {
 		at, _ = last.resume(wallNs, most)
 	}
-	c.startNs = at.NowNs
-	c.offset.Store(&slew{sinceNs: c.startNs, fromNs: at.WallOffsetNs})
-	return c
+	return StartClock(source, at)
 }
 
 // resume applies Downtime.Resume to a record, with the wall clock at wallNs.

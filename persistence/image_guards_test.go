@@ -115,7 +115,7 @@ func TestTheHeadOfAStreamIsBounded(t *testing.T) {
 		maxImageFiles + 1: "announces 16385 files"} {
 		in, err := m.Receive(7, 1, nil)
 		require.NoError(t, err)
-		_, err = in.Write(appendStreamHead(nil, streamVersion, n))
+		_, err = in.Write(encodeStreamHead(streamVersion, n))
 		if says == "" {
 			require.NoError(t, err)
 		} else {
@@ -135,7 +135,7 @@ func TestTheHeadOfAStreamIsBounded(t *testing.T) {
 	} {
 		in, err := m.Receive(7, 1, nil)
 		require.NoError(t, err)
-		_, err = in.Write(c.head.appendHead(appendStreamHead(nil, streamVersion, 1)))
+		_, err = in.Write(c.head.appendHead(encodeStreamHead(streamVersion, 1)))
 		if c.says == "" {
 			require.NoError(t, err, name)
 		} else {

@@ -42,7 +42,7 @@ type imageStream struct {
 }
 
 func newImageStream(from directory, files []imageFile) *imageStream {
-	return &imageStream{from: from, files: files, small: appendStreamHead(nil, streamVersion, uint32(len(files)))}
+	return &imageStream{from: from, files: files, small: encodeStreamHead(streamVersion, uint32(len(files)))}
 }
 
 func (s *imageStream) Read(p []byte) (int, error) {

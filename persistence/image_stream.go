@@ -16,12 +16,10 @@ var streamMagic = []byte("weir image stream\n")
 
 const streamHead = 18 + 4 + 4 + 4
 
-func appendStreamHead(b []byte, version, files uint32) []byte {
-	start := len(b)
-	b = append(b, streamMagic...)
-	b = binary.LittleEndian.AppendUint32(b, version)
+func encodeStreamHead(version, files uint32) []byte {
+	b := binary.LittleEndian.AppendUint32(bytes.Clone(streamMagic), version)
 	b = binary.LittleEndian.AppendUint32(b, files)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
 // parseStreamHead decodes a complete head of streamHead bytes into the version and the number of files. It returns

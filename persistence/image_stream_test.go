@@ -135,7 +135,7 @@ func TestABrokenStreamIsRefused(t *testing.T) {
 type part struct{ name, content string }
 
 func streamByHand(version uint32, parts ...part) []byte {
-	b := appendStreamHead(nil, version, uint32(len(parts)))
+	b := encodeStreamHead(version, uint32(len(parts)))
 	for _, p := range parts {
 		start := len(b)
 		b = imageFile{name: p.name, size: int64(len(p.content))}.appendHead(b)
@@ -170,11 +170,11 @@ func TestAStreamOfSomethingElseIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "format 3, this weir knows 1 to 2")
 	require.ErrorIs(t, refuses(t, m, streamByHand(0, part{"a", "x"}), "never existed"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, streamByHand(1), "no file"), ErrStream)
-	require.ErrorIs(t, refuses(t, m, appendStreamHead(nil, 1, maxImageFiles+1), "too many files"), ErrStream)
+	require.ErrorIs(t, refuses(t, m, encodeStreamHead(1, maxImageFiles+1), "too many files"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, []byte("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), "HTTP"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, nil, "nothing"), ErrStream)
 
-	huge := appendStreamHead(nil, 1, 1)
+	huge := encodeStreamHead(1, 1)
 	huge = imageFile{name: "a", size: maxFileBytes + 1}.appendHead(huge)
 	require.ErrorIs(t, refuses(t, m, huge, "a huge file"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, streamByHand(1, part{"a", "x"}), "not Pebble's"), ErrDamaged)
@@ -279,7 +279,7 @@ func TestAReceivedImageReplacesADamagedOne(t *testing.T) {
 
 func FuzzIncoming(f *testing.F) {
 	f.Add(streamByHand(1, part{"000001.sst", "x"}, part{"b", ""}), 3)
-	f.Add(appendStreamHead(nil, 1, 5), 1)
+	f.Add(encodeStreamHead(1, 5), 1)
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		fs := vfs.NewMem()
 		m := mustOpenImages(t, fs)

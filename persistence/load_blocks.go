@@ -38,7 +38,7 @@ func (w *loadWorkers) hand(kind byte, block []byte) error {
 	case w.ordered && !ordered:
 		return fmt.Errorf("%w (a block of changes is older than the block before it)", ErrDamaged)
 	}
-	return w.send(int(kind%laneCount)%len(w.queues), stored{kind: kind, bytes: block})
+	return w.send(int(kind%laneCount)%len(w.queues), stored{bytes: block})
 }
 
 // settle waits until all blocks that were handed out are loaded.
@@ -74,9 +74,8 @@ func (w *loadWorkers) end() {
 	}
 }
 
-// stored is a block as read, and its kind. If loaded is not nil, there is no block, and the worker only sends.
+// stored is a block as read. If loaded is not nil, there is no block, and the worker only sends.
 type stored struct {
-	kind   byte
 	bytes  []byte
 	loaded chan<- struct{}
 }

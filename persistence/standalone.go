@@ -43,8 +43,8 @@ type Options struct {
 	Table engine.Options
 	// TestClock makes limiter time stand still until Advance.
 	TestClock bool
-	// MaxDowntimeCredit bounds by how much limiter time advances for a downtime. Programs normally set
-	// DefaultMaxDowntimeCredit. With 0 no limiter refills during a downtime.
+	// MaxDowntimeCredit bounds by how much limiter time advances for a downtime. With 0 no limiter refills during a
+	// downtime.
 	MaxDowntimeCredit time.Duration
 	// MaxCalendarStep bounds how far calendar windows follow the wall clock after a downtime. 0 means
 	// DefaultMaxCalendarStep.

@@ -23,7 +23,7 @@ import (
 func nodeOptions(t *testing.T, fs vfs.FS, src *fakeSource) Options {
 	return Options{
 		DataDir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), Source: src,
-		MaxDowntimeCredit: DefaultMaxDowntimeCredit, FlushEvery: time.Hour,
+		MaxDowntimeCredit: 24 * time.Hour, FlushEvery: time.Hour,
 	}
 }
 
