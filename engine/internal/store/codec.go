@@ -94,8 +94,10 @@ func HasLog(kind uint8) bool { return kind == uint8(rule.SlidingLog) || kind == 
 
 // storedKind returns the first byte of an entry's stored value.
 func storedKind(e Entry) uint8 {
-	if HasLog(e.Kind()) && logStoresMore(e) {
-		return e.Kind() | StoredMore
+	if HasLog(e.Kind()) {
+		if log := unitlog.Read(e.State()); log.StoresMore() {
+			return e.Kind() | StoredMore
+		}
 	}
 	return e.Kind()
 }
@@ -116,11 +118,6 @@ func UnkeepLog(e Entry) {
 		log.ForgetKept()
 		log.Write(e.State())
 	}
-}
-
-func logStoresMore(e Entry) bool {
-	log := unitlog.Read(e.State())
-	return log.StoresMore()
 }
 
 // Unload removes an entry, if there is one, without recording the removal.

@@ -209,23 +209,15 @@ func (s *Store) findCandidates() {
 // chainHas reports whether the chain of an entry has a slot of a class.
 func (s *Store) chainHas(e Entry, class uint8) bool {
 	if st := logState(e); st != nil {
-		return s.Slab.ChainUses(firstOfLog(st), class, shedBlocks)
+		log := unitlog.Read(st)
+		return s.Slab.ChainUses(log.First(), class, shedBlocks)
 	}
 	switch e.Kind() {
 	case uint8(rule.Concurrency):
-		return s.Slab.ChainUses(firstOfLeases(e.State()), class, shedBlocks)
+		set := leases.Read(e.State())
+		return s.Slab.ChainUses(set.First(), class, shedBlocks)
 	case uint8(rule.Scripted):
 		return s.Slab.ChainUses(script.FirstBlock(e.State()), class, shedBlocks)
 	}
 	return false
-}
-
-func firstOfLog(state []byte) arena.Ref {
-	log := unitlog.Read(state)
-	return log.First()
-}
-
-func firstOfLeases(state []byte) arena.Ref {
-	set := leases.Read(state)
-	return set.First()
 }
