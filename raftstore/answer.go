@@ -32,27 +32,22 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.Invite:
 		return calls.Reply(nil, n.group.membership.AcceptInvitation(from))
 	case calls.Join:
-		return n.answerJSON(payload, func(b []byte) error {
-			var j membership.Joining
-			if err := json.Unmarshal(b, &j); err != nil {
-				return err
-			}
+		return calls.Reply(nil, decoded(payload, func(j membership.Joining) error {
 			return n.group.membership.AddNonvoter(from, j)
-		})
+		}))
 	case calls.Admin:
-		return n.answerJSON(payload, func(b []byte) error {
-			var o membership.Order
-			if err := json.Unmarshal(b, &o); err != nil {
-				return err
-			}
-			return n.group.membership.Execute(o)
-		})
+		return calls.Reply(nil, decoded(payload, n.group.membership.Execute))
 	}
 	return calls.Refused, []byte("this version of weir does not know this call")
 }
 
-func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte) {
-	return calls.Reply(nil, act(payload))
+// decoded decodes the argument of a call, and acts on it.
+func decoded[T any](payload []byte, act func(T) error) error {
+	var argument T
+	if err := json.Unmarshal(payload, &argument); err != nil {
+		return err
+	}
+	return act(argument)
 }
 
 // status returns the status of this node.

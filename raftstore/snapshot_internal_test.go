@@ -17,7 +17,7 @@ import (
 func TestASnapshotOfNothing(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
-	require.NoError(t, n.group.snapshots.Take())
+	require.NoError(t, n.group.snapshots.Take(0))
 	require.NotContains(t, n.said.String(), "no snapshot could be taken")
 }
 
@@ -30,7 +30,7 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	n.group.fsm.LogBytes.Store(9000)
 	n.group.fsm.LogEntries.Store(30)
 	before := time.Now()
-	require.NoError(t, n.group.snapshots.Take())
+	require.NoError(t, n.group.snapshots.Take(0))
 	require.Zero(t, n.group.fsm.LogBytes.Load())
 	require.Zero(t, n.group.fsm.LogEntries.Load())
 	require.WithinRange(t, n.LastSave(), before.Add(-time.Nanosecond), time.Now())
@@ -38,7 +38,7 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	require.NoError(t, n.group.raft.Shutdown().Error())
 	n.group.fsm.LogEntries.Store(7)
 	saved := n.LastSave()
-	require.ErrorIs(t, n.group.snapshots.Take(), failure.ErrUnavailable)
+	require.ErrorIs(t, n.group.snapshots.Take(0), failure.ErrUnavailable)
 	require.EqualValues(t, 7, n.group.fsm.LogEntries.Load())
 	require.Equal(t, saved, n.LastSave())
 }

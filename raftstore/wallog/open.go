@@ -3,7 +3,6 @@ package wallog
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/go-hclog"
@@ -117,5 +116,3 @@ func (v noSyncFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 type noSyncFile struct{ types.WritableFile }
 
 func (noSyncFile) Sync() error { return nil }
-
-var _ io.Closer = noSyncFile{}

@@ -41,7 +41,7 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 		return err
 	}
 	// RecoverCluster leaves the FSM in a state that must not be used.
-	h := &recoveredMachine{FSM: r.NewMachine(), log: log, self: r.Self, servers: servers, again: again}
+	h := &recoveredMachine{FSM: r.NewMachine(), log: log, servers: servers, again: again}
 	images := images.Store{Images: r.Images, Faults: r.Faults, Recovered: true}
 	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil,
 		raft.Configuration{Servers: servers}); err != nil {
@@ -69,7 +69,6 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 type recoveredMachine struct {
 	*fsm.FSM
 	log     *endedLog
-	self    string
 	servers []raft.Server
 	again   bool // the state comes from an earlier recovery
 }

@@ -109,7 +109,7 @@ func (s *Snapshots) takeDue() {
 	if !s.isDue() {
 		return
 	}
-	if s.take(s.Wanted.Swap(0)) == nil {
+	if s.Take(s.Wanted.Swap(0)) == nil {
 		s.took.Store(true)
 	}
 }
@@ -138,11 +138,9 @@ func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
 	return min(bytes*int64(position)/int64(max(len(servers), 1)), bytes)
 }
 
-// Take takes a snapshot. It copies most changes while entries are applied, and the last changes at a standstill.
-func (s *Snapshots) Take() error { return s.take(0) }
-
-// take implements Take. low is a value of Wanted.
-func (s *Snapshots) take(low uint64) error {
+// Take takes a snapshot. It copies most changes while entries are applied, and the last changes at a standstill. low is
+// a value of Wanted.
+func (s *Snapshots) Take(low uint64) error {
 	start := time.Now()
 	s.trail(low)
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
@@ -205,7 +203,7 @@ func (s *Snapshots) Now() error {
 	if s.Life.Closing() {
 		return failure.ErrUnavailable
 	}
-	return s.Take()
+	return s.Take(0)
 }
 
 // Last returns the time of the last snapshot, or the zero time if there was none.
