@@ -17,26 +17,26 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.Status:
 		return calls.Answered, n.status().Encode()
 	case calls.Term:
-		return calls.Answered, binary.LittleEndian.AppendUint64(nil, n.group.raft.CurrentTerm())
+		return calls.Answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
 	case calls.Stopping:
 		n.own.Peers.MarkStopping(from.NodeID)
 		return calls.Answered, nil
 	case calls.History:
-		return n.group.divergence.AnswerHistory(from, payload)
+		return n.divergence.AnswerHistory(from, payload)
 	case calls.ReadIndex:
-		return n.group.reads.Answer(from, payload)
+		return n.reads.Answer(from, payload)
 	case calls.Decide:
-		return n.group.pipeline.AnswerDecide(payload)
+		return n.pipeline.AnswerDecide(payload)
 	case calls.Clear:
-		return calls.Reply(nil, n.group.pipeline.ClearHere())
+		return calls.Reply(nil, n.pipeline.ClearHere())
 	case calls.Invite:
-		return calls.Reply(nil, n.group.membership.AcceptInvitation(from))
+		return calls.Reply(nil, n.membership.AcceptInvitation(from))
 	case calls.Join:
 		return calls.Reply(nil, decoded(payload, func(j membership.Joining) error {
-			return n.group.membership.AddNonvoter(from, j)
+			return n.membership.AddNonvoter(from, j)
 		}))
 	case calls.Admin:
-		return calls.Reply(nil, decoded(payload, n.group.membership.Execute))
+		return calls.Reply(nil, decoded(payload, n.membership.Execute))
 	}
 	return calls.Refused, []byte("this version of weir does not know this call")
 }
@@ -52,21 +52,21 @@ func decoded[T any](payload []byte, act func(T) error) error {
 
 // status returns the status of this node.
 func (n *Node) status() host.Status {
-	addr, leader := n.group.raft.LeaderWithID()
-	index, _ := n.group.fsm.Check()
-	_, seen := n.group.fsm.LastArrival()
+	addr, leader := n.raft.LeaderWithID()
+	index, _ := n.fsm.Check()
+	_, seen := n.fsm.LastArrival()
 	var members []string
 	var at uint64
-	if c := n.group.fsm.Committed.Load(); c != nil {
+	if c := n.fsm.Committed.Load(); c != nil {
 		members, at = c.Ids(), c.Index
 	}
 	o := &n.own.Options
 	return host.Status{
 		NodeID: o.NodeID, ClusterID: n.own.Identity.Self().ClusterID,
 		RaftAddr: o.RaftAddr, ClientAddr: o.ClientAddr,
-		Pristine: n.group.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
-		Term: n.group.raft.CurrentTerm(), Commit: n.group.raft.CommitIndex(), Index: index,
-		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
+		Pristine: n.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
+		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
+		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.logs.Times.Median()),
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
 		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
 		Groups: wire.CountGroups(n.Groups()),

@@ -62,19 +62,19 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b.Node = newNode(o)
 	b.own.Identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.group.logs = raftlog.Guard(store, b.own.Fatal)
+	b.logs = raftlog.Guard(store, b.own.Fatal)
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
-	b.group.transport = inMemory{b.carrier}
-	b.group.makeParts()
-	config := b.group.raftConfig()
+	b.transport = inMemory{b.carrier}
+	b.makeParts()
+	config := b.raftConfig()
 	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.own.Peers.Expects)
 	var err error
-	b.group.raft.Raft, err = raft.NewRaft(config, b.group.fsm, store, store, raft.NewInmemSnapshotStore(), b.carrier)
+	b.raft.Raft, err = raft.NewRaft(config, b.fsm, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		b.own.Cancel()
-		b.group.queue.Close()
-		require.NoError(t, b.group.raft.Shutdown().Error())
+		b.queue.Close()
+		require.NoError(t, b.raft.Shutdown().Error())
 	})
 	return b
 }
@@ -85,15 +85,15 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 	for _, id := range ids {
 		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id + ":1")})
 	}
-	require.NoError(t, b.group.raft.BootstrapCluster(c).Error())
+	require.NoError(t, b.raft.BootstrapCluster(c).Error())
 }
 
 // leads makes an elected node serve.
 func (b *bareNode) leads(t *testing.T) *leadership.Term {
-	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
 	clock := persistence.StartClock(b.own.Options.Source, at(0))
-	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: clock}
-	b.group.leadership.Current.Store(r)
+	r := &leadership.Term{Number: b.raft.CurrentTerm(), Clock: clock}
+	b.leadership.Current.Store(r)
 	return r
 }
 
@@ -108,7 +108,7 @@ func (b *bareNode) keepImages(t *testing.T) {
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.own.Options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.group.images, b.group.fsm.Images, b.group.snapshots.Images = images, images, images
+	b.images, b.fsm.Images, b.snapshots.Images = images, images, images
 }
 
 // at returns limiter time, in milliseconds after a fixed start.

@@ -17,19 +17,19 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.NoError(t, n.group.raft.Barrier(timers.ElectionTimeout(n.own.Options.Heartbeat)).Error())
-	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
-	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket},
+	require.NoError(t, n.raft.Barrier(timers.ElectionTimeout(n.own.Options.Heartbeat)).Error())
+	n.fsm.MarkApplied(n.raft.CommitIndex())
+	n.fsm.Table.Load().Decide(n.leadership.Stamp(r), []engine.Op{bucket, bucket},
 		make([]engine.Decision, 2))
 	var early bool
 	n.own.Options.Failpoint = func(at faults.Point) {
 		// The only voter has confirmed a quorum round.
-		early = at == faults.DuringDenial && n.group.confirms.Quick != nil
+		early = at == faults.DuringDenial && n.confirms.Quick != nil
 	}
 	for i := range pipeline.EarlyCheckAfter + 2 {
-		n.group.confirms.Quick = nil
+		n.confirms.Quick = nil
 		out := make([]engine.Decision, 1)
-		require.NoError(t, n.group.pipeline.DecideOrDeny([]engine.Op{bucket}, out, false))
+		require.NoError(t, n.pipeline.DecideOrDeny([]engine.Op{bucket}, out, false))
 		require.Zero(t, out[0].Allowed)
 		require.Equal(t, i >= pipeline.EarlyCheckAfter, early, "call %d", i)
 	}

@@ -39,12 +39,12 @@ func OpenLosing(o Options, loses func(addr string) bool) (*Node, error) {
 	n := newNode(o)
 	err := n.load()
 	if err == nil {
-		n.group.transport = lossy{n.group.transport, loses}
-		n.group.makeParts()
-		err = n.group.openRaft()
+		n.transport = lossy{n.transport, loses}
+		n.makeParts()
+		err = n.openRaft()
 	}
-	closeLogs := n.group.closeLogs
-	n.group.closeLogs = func() error { return errors.Join(closeLogs(), closeHost()) }
+	closeLogs := n.closeLogs
+	n.closeLogs = func() error { return errors.Join(closeLogs(), closeHost()) }
 	if err != nil {
 		return nil, errors.Join(err, n.release())
 	}
@@ -71,46 +71,46 @@ func (l lossy) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *raft
 func (n *Node) HoldQueue() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	n.group.queue.Pause(ctx)
+	n.queue.Pause(ctx)
 }
 
 // Waiting returns the number of batches that have not been proposed.
 func (n *Node) Waiting() int {
-	n.group.queue.Mu.Lock()
-	defer n.group.queue.Mu.Unlock()
-	return len(n.group.queue.Batches)
+	n.queue.Mu.Lock()
+	defer n.queue.Mu.Unlock()
+	return len(n.queue.Batches)
 }
 
 // Format returns the form of entries that the node writes.
-func (n *Node) Format() int32 { return n.group.format.Agreed.Load() }
+func (n *Node) Format() int32 { return n.format.Agreed.Load() }
 
 // Written returns the newest form of the entries in the log.
-func (n *Node) Written() byte { return n.group.fsm.Written() }
+func (n *Node) Written() byte { return n.fsm.Written() }
 
 // AgreeOnFormat determines the form of entries at once.
-func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format() }
+func (n *Node) AgreeOnFormat() int32 { n.format.Agree(); return n.Format() }
 
 // Heard reports whether a member has sent a status.
 func (n *Node) Heard(id string) bool { _, ok := n.own.Peers.Last(id); return ok }
 
 // Configuration returns the log index of the newest committed configuration.
-func (n *Node) Configuration() uint64 { return n.group.fsm.Configuration() }
+func (n *Node) Configuration() uint64 { return n.fsm.Configuration() }
 
 // GiveVote promotes a member if the configuration is still the one at log index seen.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
-	n.group.membership.GiveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
+	n.membership.GiveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
 }
 
 // BecomeLeader begins the leadership of an elected node once more.
-func (n *Node) BecomeLeader() { n.group.leadership.BecomeLeader() }
+func (n *Node) BecomeLeader() { n.leadership.BecomeLeader() }
 
 // TransferBlindly makes the Raft library transfer leadership, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {
-	n.group.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
+	n.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
 }
 
 // Forwarded returns the number of batches of other nodes without an answer.
-func (n *Node) Forwarded() int64 { return n.group.pipeline.Answering.Load() }
+func (n *Node) Forwarded() int64 { return n.pipeline.Answering.Load() }
 
 // QuietFor is how long a closing leader waits after the last forwarded batch.
 const QuietFor = pipeline.QuietFor
@@ -119,19 +119,19 @@ const QuietFor = pipeline.QuietFor
 const LeaderlessPause = timers.LeaderlessPause
 
 // Dispute begins or ends a divergence check of the node.
-func (n *Node) Dispute(doubt bool) { n.group.divergence.UnderWay.Store(doubt) }
+func (n *Node) Dispute(doubt bool) { n.divergence.UnderWay.Store(doubt) }
 
 // Confirm commits an entry without operations. It returns ErrTryAgain unless this node leads.
 func (n *Node) Confirm() error {
-	r := n.group.leadership.Current.Load()
+	r := n.leadership.Current.Load()
 	if r == nil {
 		return limiter.ErrNotLeader
 	}
-	b, _, err := n.group.queue.Add(nil, false, false)
+	b, _, err := n.queue.Add(nil, false, false)
 	if err != nil {
 		return err
 	}
-	if <-b.Done; b.Err == nil && n.group.raft.CurrentTerm() != r.Number {
+	if <-b.Done; b.Err == nil && n.raft.CurrentTerm() != r.Number {
 		return limiter.ErrTryAgain // another leader answered
 	}
 	return b.Err
@@ -139,14 +139,14 @@ func (n *Node) Confirm() error {
 
 // HoldApply keeps the node from applying entries until release is called.
 func (n *Node) HoldApply() (release func()) {
-	n.group.fsm.Whole.Lock()
-	return n.group.fsm.Whole.Unlock
+	n.fsm.Whole.Lock()
+	return n.fsm.Whole.Unlock
 }
 
 // LogEntries returns the number of entries in the log on disk.
 func (n *Node) LogEntries() uint64 {
-	first, err := n.group.logs.FirstIndex()
-	last, errLast := n.group.logs.LastIndex()
+	first, err := n.logs.FirstIndex()
+	last, errLast := n.logs.LastIndex()
 	if err != nil || errLast != nil || last == 0 {
 		return 0
 	}
@@ -155,7 +155,7 @@ func (n *Node) LogEntries() uint64 {
 
 // SendNewestImage sends a leader's newest image to a member, as the Raft library does.
 func (n *Node) SendNewestImage(to string) (success bool, err error) {
-	images := images.Store{Images: n.group.images}
+	images := images.Store{Images: n.images}
 	metas, err := images.List()
 	if err != nil {
 		return false, err
@@ -165,17 +165,17 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		return false, err
 	}
 	defer stream.Close()
-	member := n.group.raft.Server(to)
-	self := n.group.transport.EncodePeer(raft.ServerID(n.own.Options.NodeID), n.group.transport.LocalAddr())
+	member := n.raft.Server(to)
+	self := n.transport.EncodePeer(raft.ServerID(n.own.Options.NodeID), n.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.own.Options.NodeID),
 			Addr: self},
-		SnapshotVersion: meta.Version, Term: n.group.raft.CurrentTerm(), Leader: self,
+		SnapshotVersion: meta.Version, Term: n.raft.CurrentTerm(), Leader: self,
 		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport.Transport{Carrier: n.group.transport, Reach: n.own.Reach}
+	carrier := transport.Transport{Carrier: n.transport, Reach: n.own.Reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }

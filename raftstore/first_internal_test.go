@@ -48,12 +48,12 @@ func TestOnlyOutsidersAreRemoved(t *testing.T) {
 			n := newBareNode(t)
 			n.configure(t, "a")
 			n.leads(t)
-			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-			n.group.membership.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
-			n.group.membership.RemoveOutsiders()
+			require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+			n.membership.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
+			n.membership.RemoveOutsiders()
 			n.own.End()
-			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
-			require.NotNil(t, n.group.raft.Server("a"))
+			require.Equal(t, c.stays, n.raft.Server("b") != nil)
+			require.NotNil(t, n.raft.Server("a"))
 		})
 	}
 }
@@ -65,9 +65,9 @@ func TestALateJoinIsRefused(t *testing.T) {
 	n.configure(t, "a")
 	n.leads(t)
 	first := &fakeFirst{answers: map[string]error{"b": failure.ErrRemovedID}}
-	n.group.membership.First = first
+	n.membership.First = first
 	join := func() error {
-		return n.group.membership.AddNonvoter(peer.Identity{NodeID: "b"},
+		return n.membership.AddNonvoter(peer.Identity{NodeID: "b"},
 			membership.Joining{NodeID: "b", RaftAddr: "b:1", Format: n.own.Options.Format})
 	}
 	err := join()
@@ -75,10 +75,10 @@ func TestALateJoinIsRefused(t *testing.T) {
 	require.NotErrorIs(t, err, failure.ErrRemovedID)
 	first.answers["b"] = limiter.ErrClusterDown
 	require.ErrorIs(t, join(), limiter.ErrTryAgain)
-	require.Nil(t, n.group.raft.Server("b"))
+	require.Nil(t, n.raft.Server("b"))
 	first.answers["b"] = nil
 	require.NoError(t, join())
-	require.NotNil(t, n.group.raft.Server("b"))
+	require.NotNil(t, n.raft.Server("b"))
 }
 
 // TestTheFirstGroupReplacesAnIncarnation checks the join of a node whose other incarnation is in the group. The leader
@@ -97,13 +97,13 @@ func TestTheFirstGroupReplacesAnIncarnation(t *testing.T) {
 			n := newBareNode(t)
 			n.configure(t, "a")
 			n.leads(t)
-			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-			n.group.membership.First = &fakeFirst{members: c.first}
-			err := n.group.membership.AddNonvoter(peer.Identity{NodeID: "b~1"}, membership.Joining{
+			require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+			n.membership.First = &fakeFirst{members: c.first}
+			err := n.membership.AddNonvoter(peer.Identity{NodeID: "b~1"}, membership.Joining{
 				NodeID: "b~1", RaftAddr: "b:1", Format: n.own.Options.Format, KeepsPromises: true,
 			})
 			require.ErrorIs(t, err, limiter.ErrTryAgain)
-			require.Equal(t, c.replaced, n.group.raft.Server("b") == nil)
+			require.Equal(t, c.replaced, n.raft.Server("b") == nil)
 		})
 	}
 }
@@ -115,12 +115,12 @@ func TestARemovedNodeGetsNoVote(t *testing.T) {
 		n.hear("b", 1000, 0)
 		n.configure(t, "a")
 		n.leads(t)
-		require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-		require.Eventually(t, func() bool { return n.group.fsm.Configuration() == n.group.raft.LastIndex() },
+		require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+		require.Eventually(t, func() bool { return n.fsm.Configuration() == n.raft.LastIndex() },
 			20*time.Second, time.Millisecond)
-		n.group.membership.First = &fakeFirst{answers: map[string]error{"b": answer}}
-		n.group.membership.Promote()
-		votes := func() bool { return n.group.raft.Server("b").Suffrage == raft.Voter }
+		n.membership.First = &fakeFirst{answers: map[string]error{"b": answer}}
+		n.membership.Promote()
+		votes := func() bool { return n.raft.Server("b").Suffrage == raft.Voter }
 		if answer == nil { // with a vote for b, this node alone is no majority, and the change does not end
 			require.Eventually(t, votes, 20*time.Second, time.Millisecond)
 			continue
@@ -137,21 +137,21 @@ func TestBelongs(t *testing.T) {
 	require.ErrorIs(t, n.Belongs("a"), limiter.ErrClusterDown)
 	n.configure(t, "a")
 	r := n.leads(t)
-	n.group.fsm.Committed.Store(nil)
-	n.group.membership.ReadIndex = func() error { return nil }
+	n.fsm.Committed.Store(nil)
+	n.membership.ReadIndex = func() error { return nil }
 	require.ErrorIs(t, n.Belongs("b"), limiter.ErrTryAgain, "no configuration is known")
-	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
+	n.fsm.Committed.Store(&fsm.Configuration{Servers: n.raft.Servers()})
 	require.NoError(t, n.Belongs("a"))
 	require.NoError(t, n.Belongs("a~1"), "another incarnation of the node")
 	require.ErrorIs(t, n.Belongs("b"), failure.ErrRemovedID)
-	n.group.fsm.State.RemovedIDs = []string{"c"}
-	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a"}, {ID: "c~1"}}})
+	n.fsm.State.RemovedIDs = []string{"c"}
+	n.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a"}, {ID: "c~1"}}})
 	require.NoError(t, n.Belongs("c~2"), "an incarnation in another group")
 	require.ErrorIs(t, n.Belongs("c"), failure.ErrRemovedID, "c~1 has replaced it")
-	n.group.membership.ReadIndex = func() error { return limiter.ErrTryAgain }
+	n.membership.ReadIndex = func() error { return limiter.ErrTryAgain }
 	require.ErrorIs(t, n.Belongs("b"), limiter.ErrTryAgain)
-	n.group.membership.ReadIndex = func() error {
-		n.group.leadership.Current.Store(&leadership.Term{Number: r.Number + 1})
+	n.membership.ReadIndex = func() error {
+		n.leadership.Current.Store(&leadership.Term{Number: r.Number + 1})
 		return nil
 	}
 	require.ErrorIs(t, n.Belongs("b"), limiter.ErrNotLeader)
@@ -164,13 +164,13 @@ func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
 	found := []host.Status{
 		{NodeID: "b", RaftAddr: "b:1", Pristine: true}, {NodeID: "c", RaftAddr: "c:1", Pristine: true},
 	}
-	founders, err := n.group.membership.Founders(found)
+	founders, err := n.membership.Founders(found)
 	require.NoError(t, err)
 	require.Len(t, founders, 3)
-	n.group.membership.First = &fakeFirst{members: []string{"a", "c"}}
-	founders, err = n.group.membership.Founders(found)
+	n.membership.First = &fakeFirst{members: []string{"a", "c"}}
+	founders, err = n.membership.Founders(found)
 	require.NoError(t, err)
-	require.Equal(t, []raft.Server{n.group.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
+	require.Equal(t, []raft.Server{n.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
 }
 
 // TestANodeAsksTheMembersOfTheFirstGroup checks that a node which joined the first group asks its members for the leader
@@ -179,10 +179,10 @@ func TestANodeAsksTheMembersOfTheFirstGroup(t *testing.T) {
 	asked := make(chan string, 10)
 	n := newBareNode(t)
 	n.own.Port = deafPort(t, asked)
-	n.group.membership.JoinAddrs, n.group.membership.Expect = []string{"a:1", "b:1"}, 2
-	n.group.membership.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
-	require.ErrorContains(t, n.group.membership.TryJoin(), "found 1 of 2 nodes of --join")
-	require.True(t, n.group.membership.Pristine(), "the node must not have founded the group")
+	n.membership.JoinAddrs, n.membership.Expect = []string{"a:1", "b:1"}, 2
+	n.membership.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
+	require.ErrorContains(t, n.membership.TryJoin(), "found 1 of 2 nodes of --join")
+	require.True(t, n.membership.Pristine(), "the node must not have founded the group")
 	close(asked)
 	var addrs []string
 	for addr := range asked {

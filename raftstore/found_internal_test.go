@@ -34,15 +34,15 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.own.Port = deafPort(t, nil)
-			n.group.membership.JoinAddrs, n.group.membership.Expect = c.join, c.expect
-			err := n.group.membership.TryJoin()
+			n.membership.JoinAddrs, n.membership.Expect = c.join, c.expect
+			err := n.membership.TryJoin()
 			if c.says == "" {
 				require.NoError(t, err)
-				require.False(t, n.group.membership.Pristine())
+				require.False(t, n.membership.Pristine())
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.True(t, n.group.membership.Pristine(), "the node must not have bootstrapped")
+			require.True(t, n.membership.Pristine(), "the node must not have bootstrapped")
 			require.False(t, n.own.Identity.WasInvited())
 		})
 	}
@@ -53,11 +53,11 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
 	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.own.Options.Source, at(0))}
-	require.False(t, n.group.leadership.Bootstrap(r), "a node that does not lead cannot bootstrap")
+	require.False(t, n.leadership.Bootstrap(r), "a node that does not lead cannot bootstrap")
 	require.False(t, n.own.Identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
-	require.True(t, n.group.leadership.Bootstrap(r))
+	require.True(t, n.leadership.Bootstrap(r))
 	require.True(t, n.own.Identity.HasCluster())
 	require.Empty(t, n.ended)
 }
@@ -68,20 +68,20 @@ func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	n.group.leadership.Seed(wire.Version)
-	require.Zero(t, n.group.fsm.State.Index, "a cluster is founded first")
-	require.True(t, n.group.leadership.Bootstrap(r))
-	seed := n.group.fsm.State.Founding.HashSeed
+	n.leadership.Seed(wire.Version)
+	require.Zero(t, n.fsm.State.Index, "a cluster is founded first")
+	require.True(t, n.leadership.Bootstrap(r))
+	seed := n.fsm.State.Founding.HashSeed
 	require.NotZero(t, seed)
-	n.group.leadership.Seed(wire.Version)
-	require.Equal(t, seed, n.group.fsm.State.Founding.HashSeed)
+	n.leadership.Seed(wire.Version)
+	require.Equal(t, seed, n.fsm.State.Founding.HashSeed)
 
-	n.group.fsm.State.Founding.HashSeed = engine.HashSeed{} // as an older version leaves it
-	n.group.leadership.Seed(wire.Version - 1)
-	require.Zero(t, n.group.fsm.State.Founding.HashSeed, "a member may be of an older version")
-	n.group.leadership.Seed(wire.Version)
-	require.NotZero(t, n.group.fsm.State.Founding.HashSeed)
-	require.NotEqual(t, seed, n.group.fsm.State.Founding.HashSeed)
+	n.fsm.State.Founding.HashSeed = engine.HashSeed{} // as an older version leaves it
+	n.leadership.Seed(wire.Version - 1)
+	require.Zero(t, n.fsm.State.Founding.HashSeed, "a member may be of an older version")
+	n.leadership.Seed(wire.Version)
+	require.NotZero(t, n.fsm.State.Founding.HashSeed)
+	require.NotEqual(t, seed, n.fsm.State.Founding.HashSeed)
 	require.Empty(t, n.ended)
 }
 
@@ -89,8 +89,8 @@ func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
 func TestANewcomerReadsTheOldestForm(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b") // and b has not said what it reads
-	require.NoError(t, n.group.format.CheckNewcomer("c", wire.Oldest))
-	require.ErrorIs(t, n.group.format.CheckNewcomer("c", wire.Oldest-1), failure.ErrOlder)
+	require.NoError(t, n.format.CheckNewcomer("c", wire.Oldest))
+	require.ErrorIs(t, n.format.CheckNewcomer("c", wire.Oldest-1), failure.ErrOlder)
 }
 
 // TestOnlyAMemberForCertainStopsAsking checks that a node asks to join until a committed configuration lists it at
@@ -98,17 +98,17 @@ func TestANewcomerReadsTheOldestForm(t *testing.T) {
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
-	require.Equal(t, "a:1", n.group.membership.CurrentAddr())
-	require.False(t, n.group.membership.Established(), "the node knows no committed configuration")
+	require.Equal(t, "a:1", n.membership.CurrentAddr())
+	require.False(t, n.membership.Established(), "the node knows no committed configuration")
 	n.own.Identity.Joined = true
-	require.False(t, n.group.membership.Established())
-	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
-	require.True(t, n.group.membership.Established())
+	require.False(t, n.membership.Established())
+	n.fsm.Committed.Store(&fsm.Configuration{Servers: n.raft.Servers()})
+	require.True(t, n.membership.Established())
 	n.own.Identity.Joined = false
-	require.False(t, n.group.membership.Established())
+	require.False(t, n.membership.Established())
 	n.own.Identity.Joined = true
-	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.group.membership.Established(), "the configuration has another address for the node")
+	n.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	require.False(t, n.membership.Established(), "the configuration has another address for the node")
 }
 
 // TestATestClockIsNoWallClock checks that a tick does not record wall clocks while a test clock is in use.
@@ -116,9 +116,9 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.Contains(t, string(n.group.leadership.NoteWalls(r)), `"a":`)
-	n.group.leadership.TestClock = true
-	require.Empty(t, n.group.leadership.NoteWalls(r))
+	require.Contains(t, string(n.leadership.NoteWalls(r)), `"a":`)
+	n.leadership.TestClock = true
+	require.Empty(t, n.leadership.NoteWalls(r))
 }
 
 // deafPort is a port that cannot reach other nodes. It sends the addresses that it shall reach to dialed, unless that is

@@ -19,39 +19,39 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a.configure(t, "a", "b")
 	b.configure(t, "a", "b")
 	require.Eventually(t, func() bool {
-		return a.group.raft.State() == raft.Leader || b.group.raft.State() == raft.Leader
+		return a.raft.State() == raft.Leader || b.raft.State() == raft.Leader
 	}, 20*time.Second, time.Millisecond)
 	from, to := a, b
-	if b.group.raft.State() == raft.Leader {
+	if b.raft.State() == raft.Leader {
 		from, to = b, a
 	}
 	from.leads(t)
-	require.NoError(t, from.group.raft.Barrier(time.Second).Error())
+	require.NoError(t, from.raft.Barrier(time.Second).Error())
 	require.Eventually(t, func() bool {
-		return from.group.leadership.HandOver(to.group.membership.Server()) == nil
+		return from.leadership.HandOver(to.membership.Server()) == nil
 	}, 20*time.Second, time.Millisecond)
-	require.Nil(t, from.group.leadership.Current.Load())
+	require.Nil(t, from.leadership.Current.Load())
 }
 
 // TestAHandoverThatKeepsALeaderFromServingIsSeen checks that an elected node which cannot serve, because the Raft library
 // believes in a transfer of leadership, observes that. The watchdog then ends the process if it lasts.
 func TestAHandoverThatKeepsALeaderFromServingIsSeen(t *testing.T) {
 	n := newBareNode(t)
-	servers := []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}
-	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error())
+	servers := []raft.Server{n.membership.Server(), {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}
+	require.NoError(t, n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error())
 	n.leads(t)
 	n.own.Identity.ClusterID = "c"
-	transfer := n.group.raft.LeadershipTransferToServer("b", "b:1") // which does not answer
+	transfer := n.raft.LeadershipTransferToServer("b", "b:1") // which does not answer
 	ended := make(chan struct{})
 	go func() {
-		n.group.leadership.BecomeLeader()
+		n.leadership.BecomeLeader()
 		close(ended)
 	}()
-	require.Eventually(t, func() bool { return n.group.leadership.Handover.Since.Load() != nil }, 20*time.Second,
+	require.Eventually(t, func() bool { return n.leadership.Handover.Since.Load() != nil }, 20*time.Second,
 		time.Microsecond)
 	require.Error(t, transfer.Error())
 	<-ended
-	require.Nil(t, n.group.leadership.Handover.Since.Load(), "the node serves")
+	require.Nil(t, n.leadership.Handover.Since.Load(), "the node serves")
 }
 
 // TestTheSuccessorHasAppliedTheMost checks that the successor is the running voter with the most applied entries. A
@@ -85,13 +85,13 @@ func TestTheSuccessorHasAppliedTheMost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			servers := raft.Configuration{Servers: []raft.Server{
-				n.group.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"},
+				n.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"},
 				{ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
-			require.NoError(t, n.group.raft.BootstrapCluster(servers).Error())
+			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
 			c.tell(n)
-			to, ok := n.group.leadership.Successor()
+			to, ok := n.leadership.Successor()
 			require.Equal(t, c.want, to.ID)
 			require.Equal(t, c.want != "", ok)
 		})
@@ -103,6 +103,6 @@ func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
-	n.group.leadership.Resign()
+	n.leadership.Resign()
 	require.NotContains(t, n.said.String(), "leadership transfer failed")
 }

@@ -13,11 +13,11 @@ func TestIdleImagesAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBareNode(t)
 		b.keepImages(t)
-		require.False(t, b.group.images.IsIdle())
+		require.False(t, b.images.IsIdle())
 		time.Sleep(time.Minute)
-		require.True(t, b.group.images.IsIdle())
-		b.group.housekeep()
+		require.True(t, b.images.IsIdle())
+		b.housekeep()
 		synctest.Wait()
-		require.False(t, b.group.images.IsIdle())
+		require.False(t, b.images.IsIdle())
 	})
 }

@@ -13,22 +13,22 @@ import "github.com/hashicorp/raft"
 
 // holds reports whether this node has the entry with this index and term, and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
-func (g *group) holds(index, term uint64) bool {
+func (n *Node) holds(index, term uint64) bool {
 	select {
-	case <-g.ready:
-	case <-g.own.Ctx.Done():
+	case <-n.ready:
+	case <-n.own.Ctx.Done():
 		return true // the node is closing and installs no image
 	}
-	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {
+	if max(n.raft.AppliedIndex(), n.raft.CommitIndex()) >= index {
 		return true
 	}
 	var l raft.Log
-	return g.logs.GetLog(index, &l) == nil && l.Term == term
+	return n.logs.GetLog(index, &l) == nil && l.Term == term
 }
 
 // newestImage returns the index of the last entry in the newest image, or 0.
-func (g *group) newestImage() uint64 {
-	infos, err := g.images.List()
+func (n *Node) newestImage() uint64 {
+	infos, err := n.images.List()
 	if err != nil || len(infos) == 0 {
 		return 0
 	}

@@ -61,9 +61,9 @@ func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.keepImages(t)
-			_, err := n.group.images.Seal(50, 1, fsm.State{Index: 50}.Encode(), []byte(c.meta))
+			_, err := n.images.Seal(50, 1, fsm.State{Index: 50}.Encode(), []byte(c.meta))
 			require.NoError(t, err)
-			s := images.Store{Images: n.group.images, Holds: func(uint64, uint64) bool { return c.holds }}
+			s := images.Store{Images: n.images, Holds: func(uint64, uint64) bool { return c.holds }}
 			require.Equal(t, c.late, s.Late(c.index, 1))
 		})
 	}

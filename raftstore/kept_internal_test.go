@@ -31,13 +31,13 @@ func (m *mute) LastIndex() (uint64, error) {
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
-		_, err := n.group.images.Seal(image, 1, fsm.State{Index: image}.Encode(), nil)
+		_, err := n.images.Seal(image, 1, fsm.State{Index: image}.Encode(), nil)
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.group.logs = raftlog.Guard(store, n.own.Fatal)
+	n.logs = raftlog.Guard(store, n.own.Fatal)
 	for i := range last {
-		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
+		require.NoError(t, n.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
 	n.own.Identity.Joined, n.own.Identity.JoinedAt = true, 1
 	return n, store
@@ -55,8 +55,8 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.group.recovery().DropCompactedLog())
-			left, err := n.group.logs.LastIndex()
+			require.NoError(t, n.recovery().DropCompactedLog())
+			left, err := n.logs.LastIndex()
 			require.NoError(t, err)
 			require.Equal(t, c.left, left)
 		})
@@ -68,16 +68,16 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
 	store.err = unreadable
-	require.ErrorIs(t, n.group.recovery().DropCompactedLog(), unreadable)
-	last, err := n.group.logs.LastIndex()
+	require.ErrorIs(t, n.recovery().DropCompactedLog(), unreadable)
+	last, err := n.logs.LastIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, last)
 
 	n, store = keptNode(t, 0, 0)
-	require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 1))
-	require.ErrorIs(t, n.group.recovery().CheckKept(), failure.ErrDamaged)
+	require.NoError(t, n.logs.SetUint64(raftlog.KeyTerm, 1))
+	require.ErrorIs(t, n.recovery().CheckKept(), failure.ErrDamaged)
 	store.err = unreadable
-	err = n.group.recovery().CheckKept()
+	err = n.recovery().CheckKept()
 	require.ErrorIs(t, err, unreadable)
 	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
@@ -87,7 +87,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
 		n.own.Identity.Restored = true
-		n.group.logs.SetUint64(raftlog.KeyTerm, 0)
+		n.logs.SetUint64(raftlog.KeyTerm, 0)
 	}
 	for name, c := range map[string]struct {
 		change      func(n *bareNode)
@@ -97,7 +97,7 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"a log":               {func(n *bareNode) {}, 0, 1, ""},
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
-		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
+		"no term":             {func(n *bareNode) { n.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
 		"no member":           {func(n *bareNode) { n.own.Identity.Joined = false }, 0, 0, ""},
 		"durability os":       {func(n *bareNode) { n.own.Options.Durability = identity.OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
@@ -105,9 +105,9 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 3))
+			require.NoError(t, n.logs.SetUint64(raftlog.KeyTerm, 3))
 			c.change(n)
-			err := n.group.recovery().CheckKept()
+			err := n.recovery().CheckKept()
 			if c.says != "" {
 				require.ErrorIs(t, err, failure.ErrDamaged)
 				require.ErrorContains(t, err, c.says)

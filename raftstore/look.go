@@ -16,64 +16,64 @@ import (
 
 // Inspect describes a key; see engine.Table.Inspect.
 func (n *Node) Inspect(key []byte) (engine.Info, bool) {
-	return n.group.fsm.Table.Load().Inspect(n.group.reads.LookStamp(), key)
+	return n.fsm.Table.Load().Inspect(n.reads.LookStamp(), key)
 }
 
 // Len returns the number of keys that are not idle at the time of the last entry, which is at most about a second
 // old. It removes idle keys, so it cannot use a later time.
 func (n *Node) Len() int64 {
-	return n.group.fsm.Table.Load().LenWithin(n.group.fsm.LastStamp(), n.owned())
+	return n.fsm.Table.Load().LenWithin(n.fsm.LastStamp(), n.owned())
 }
 
 // owned returns the slots that the group owns.
 func (n *Node) owned() hashslot.Range {
-	s, _ := n.group.fsm.LastArrival()
+	s, _ := n.fsm.LastArrival()
 	return s.Founding.Owned()
 }
 
 // Scan visits keys; see engine.Table.Scan.
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
-	return n.group.fsm.Table.Load().Scan(n.group.reads.LookStamp(), cursor, count, visit)
+	return n.fsm.Table.Load().Scan(n.reads.LookStamp(), cursor, count, visit)
 }
 
 // RandomKey returns a random key that is not idle, or nil.
 func (n *Node) RandomKey() []byte {
-	return n.group.fsm.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
+	return n.fsm.Table.Load().RandomKey(n.reads.LookStamp(), rand.Uint64())
 }
 
 // BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere. Their bound is that of the next
 // block.
 func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
-	b := n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
-	b.Max = max(b.Max, wire.RulesOf(byte(n.group.format.Agreed.Load())).MaxBlocksEverywhere())
+	b := n.fsm.Table.Load().BlocksEverywhere(n.reads.LookStamp())
+	b.Max = max(b.Max, wire.RulesOf(byte(n.format.Agreed.Load())).MaxBlocksEverywhere())
 	return b
 }
 
 // FromBlock describes the block of an address; see engine.Table.FromBlock.
 func (n *Node) FromBlock(key []byte) engine.FromBlock {
-	return n.group.fsm.Table.Load().FromBlock(n.group.reads.LookStamp(), key)
+	return n.fsm.Table.Load().FromBlock(n.reads.LookStamp(), key)
 }
 
 // SharedVersion returns the version of the shared items; see engine.Shared.
-func (n *Node) SharedVersion() uint64 { return n.group.fsm.Table.Load().SharedVersion() }
+func (n *Node) SharedVersion() uint64 { return n.fsm.Table.Load().SharedVersion() }
 
 // Shared returns the policies and the blocks everywhere at the last entry applied here.
 func (n *Node) Shared() *engine.Shared {
-	return n.group.fsm.Table.Load().Shared(n.group.reads.LookStamp())
+	return n.fsm.Table.Load().Shared(n.reads.LookStamp())
 }
 
 // Top returns the heaviest keys that this node has decided or applied; see engine.Table.Top. Only the leader knows
 // the denials that need no log entry.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
-	return n.group.fsm.Table.Load().Top(n.group.fsm.LastStamp(), v, most)
+	return n.fsm.Table.Load().Top(n.fsm.LastStamp(), v, most)
 }
 
 // Policies returns the policies in force at the last entry applied here.
-func (n *Node) Policies() *engine.Policies { return n.group.fsm.Table.Load().Policies() }
+func (n *Node) Policies() *engine.Policies { return n.fsm.Table.Load().Policies() }
 
 // Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
-	s := n.group.fsm.Table.Load().StatsWithin(n.group.fsm.LastStamp(), n.owned())
+	s := n.fsm.Table.Load().StatsWithin(n.fsm.LastStamp(), n.owned())
 	s.MaxMemoryBytes = n.own.Options.Table.MaxMemoryBytes
 	return s
 }
@@ -81,18 +81,18 @@ func (n *Node) Stats() engine.Stats {
 // Digest returns the last index applied and a hash of the whole state at it, which is the same on every node. It
 // reads the whole table, and blocks this node meanwhile.
 func (n *Node) Digest() (index, hash uint64) {
-	n.group.fsm.Whole.Lock()
-	defer n.group.fsm.Whole.Unlock()
-	index, history := n.group.fsm.Check()
-	return index, history ^ n.group.fsm.Table.Load().StateHash(n.group.fsm.LastStamp())
+	n.fsm.Whole.Lock()
+	defer n.fsm.Whole.Unlock()
+	index, history := n.fsm.Check()
+	return index, history ^ n.fsm.Table.Load().StateHash(n.fsm.LastStamp())
 }
 
 // Now returns approximately the stamp that the leader would give a decision.
 func (n *Node) Now() engine.Stamp {
-	if r := n.group.leadership.Current.Load(); r != nil {
+	if r := n.leadership.Current.Load(); r != nil {
 		return r.Clock.Now()
 	}
-	at, arrivedRawNs := n.group.fsm.Last()
+	at, arrivedRawNs := n.fsm.Last()
 	if !n.own.Options.TestClock && at.NowNs != 0 {
 		at.NowNs += max(n.own.Options.Source.MonotonicNs()-arrivedRawNs, 0)
 	}
@@ -103,20 +103,20 @@ func (n *Node) Now() engine.Stamp {
 // moved it.
 func (n *Node) Advance(d time.Duration) bool {
 	advance := membership.Order{What: "advance", MoveNs: int64(d)}
-	return n.own.Options.TestClock && n.group.membership.Give(advance) == nil
+	return n.own.Options.TestClock && n.membership.Give(advance) == nil
 }
 
 // Topology describes the cluster. It is cheap: the descriptions of the nodes are refreshed a few times a second, and
 // the other fields are read at the call.
 func (n *Node) Topology() *limiter.Topology {
-	index, _ := n.group.fsm.Check()
-	_, leader := n.group.raft.LeaderWithID()
+	index, _ := n.fsm.Check()
+	_, leader := n.raft.LeaderWithID()
 	t := &limiter.Topology{
 		ClusterID: n.own.Identity.Self().ClusterID, Self: n.own.Options.NodeID, Leader: string(leader),
-		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
-		Format: byte(n.group.format.Agreed.Load()), Nodes: *n.own.Peers.Members.Load(),
+		Term: n.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.raft.CommitIndex(),
+		Format: byte(n.format.Agreed.Load()), Nodes: *n.own.Peers.Members.Load(),
 	}
-	if t.Leader == t.Self && n.group.leadership.Current.Load() == nil {
+	if t.Leader == t.Self && n.leadership.Current.Load() == nil {
 		t.Leader = "" // elected, but not serving yet
 	}
 	t.LastLeader = n.lastLeader(t.Leader)

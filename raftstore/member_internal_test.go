@@ -17,16 +17,16 @@ import (
 // node.
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
-	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
-		{ID: "c~1", Address: "c:1"}, n.group.membership.Server(), {ID: "b~2", Address: "b:1"},
+	require.NoError(t, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
+		{ID: "c~1", Address: "c:1"}, n.membership.Server(), {ID: "b~2", Address: "b:1"},
 	}}).Error())
 	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
-		s := n.group.raft.ServerCalled(id)
+		s := n.raft.ServerCalled(id)
 		require.NotNil(t, s, id)
 		require.Equal(t, want, s.ID)
 	}
 	for _, id := range []string{"", "d", "b~3"} {
-		require.Nil(t, n.group.raft.ServerCalled(id), id)
+		require.Nil(t, n.raft.ServerCalled(id), id)
 	}
 }
 
@@ -36,12 +36,12 @@ func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers idempotency keys for another time"
 	n := newBareNode(t)
 	here := n.own.Options.IDLifetimeNs()
-	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here})
+	n.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here, TestClock: true})
+	n.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
 	kept, ok, err := identity.Read(n.own.Options.FS, n.own.Options.DataDir)
@@ -53,15 +53,15 @@ func TestTheClustersConstantsCount(t *testing.T) {
 // TestALeaderReadsFromItself checks that a leader confirms its reads itself, and has no connection to itself.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
-	require.ErrorIs(t, n.group.reads.AskOnce(true), limiter.ErrClusterDown)
+	require.ErrorIs(t, n.reads.AskOnce(true), limiter.ErrClusterDown)
 	n.configure(t, "a")
 	n.leads(t)
-	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
-	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
-	require.NoError(t, n.group.reads.AskOnce(true))
-	require.NotNil(t, n.group.reads.ReadTime.Load())
-	require.Nil(t, n.own.Peers.Client(n.group.raft.Leader()))
-	asker, client := n.own.Peers.Clients(n.group.raft.Leader())
+	require.NoError(t, n.raft.Barrier(time.Second).Error())
+	n.fsm.MarkApplied(n.raft.CommitIndex())
+	require.NoError(t, n.reads.AskOnce(true))
+	require.NotNil(t, n.reads.ReadTime.Load())
+	require.Nil(t, n.own.Peers.Client(n.raft.Leader()))
+	asker, client := n.own.Peers.Clients(n.raft.Leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }
@@ -70,18 +70,18 @@ func TestALeaderReadsFromItself(t *testing.T) {
 // closes.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
-	n.group.watchdog.EndIfStuck()
+	n.watchdog.EndIfStuck()
 	require.Empty(t, n.ended)
 	long := time.Now().Add(-time.Hour)
-	n.group.leadership.Handover.Since.Store(&long)
-	n.group.watchdog.EndIfStuck()
+	n.leadership.Handover.Since.Store(&long)
+	n.watchdog.EndIfStuck()
 	require.Empty(t, n.ended, "a follower refuses nothing")
 	n.configure(t, "a")
 	n.leads(t)
-	n.group.watchdog.EndIfStuck()
+	n.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrStuck)
 	close(n.own.Stop)
-	n.group.watchdog.EndIfStuck()
+	n.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 }

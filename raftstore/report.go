@@ -24,18 +24,18 @@ func (n *Node) Groups() int {
 func (n *Node) ClusterGroups() (int, bool) { return n.own.Identity.ClusterGroups() }
 
 // Members returns the ids in the newest committed configuration that this node knows, or nil.
-func (n *Node) Members() []string { return consensus.IDs(n.group.fsm.Members()) }
+func (n *Node) Members() []string { return consensus.IDs(n.fsm.Members()) }
 
 // Addrs returns the inter-node addresses of these members.
 func (n *Node) Addrs() (addrs []string) {
-	for _, s := range n.group.fsm.Members() {
+	for _, s := range n.fsm.Members() {
 		addrs = append(addrs, string(s.Address))
 	}
 	return addrs
 }
 
 // Belongs asks the leader whether the cluster has a node; see FirstGroup.
-func (n *Node) Belongs(id string) error { return n.group.membership.Belongs(id) }
+func (n *Node) Belongs(id string) error { return n.membership.Belongs(id) }
 
 // Joined reports whether the node has been in a committed configuration of its cluster.
 func (n *Node) Joined() bool { return n.own.Identity.HasJoined() }
@@ -43,7 +43,7 @@ func (n *Node) Joined() bool { return n.own.Identity.HasJoined() }
 // Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
 	s := StorageOf(&n.own.Options)
-	s.Writes = n.group.logs.Writes.Snapshot()
+	s.Writes = n.logs.Writes.Snapshot()
 	return s, true
 }
 
@@ -59,14 +59,14 @@ func StorageOf(o *Options) limiter.Storage {
 
 // Consensus returns this node's counters since its start.
 func (n *Node) Consensus() limiter.Consensus {
-	applied, leadership := n.group.fsm, n.group.leadership
+	applied, leadership := n.fsm, n.leadership
 	return limiter.Consensus{
-		LeaderChanges: n.leaderChanges.Load(), Clamps: applied.Clamps.Load(), Late: n.group.pipeline.Late.Load(),
+		LeaderChanges: n.leaderChanges.Load(), Clamps: applied.Clamps.Load(), Late: n.pipeline.Late.Load(),
 		ColdStarts: leadership.ColdStarts.Load(), Uncredited: leadership.Uncredited.Load(),
 		DowntimeCredit: time.Duration(leadership.DowntimeCredit.Load()),
-		Entries:        n.group.pipeline.Entries.Load(), EntryOps: n.group.pipeline.EntryOps.Load(),
+		Entries:        n.pipeline.Entries.Load(), EntryOps: n.pipeline.EntryOps.Load(),
 		LogBytes:  applied.LogBytes.Load(),
-		Snapshots: n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
+		Snapshots: n.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
 		Evicted: n.own.Port.Evicted(),
 	}
 }

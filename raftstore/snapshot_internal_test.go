@@ -17,7 +17,7 @@ import (
 func TestASnapshotOfNothing(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
-	require.NoError(t, n.group.snapshots.Take(0))
+	require.NoError(t, n.snapshots.Take(0))
 	require.NotContains(t, n.said.String(), "no snapshot could be taken")
 }
 
@@ -27,19 +27,19 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
 	require.Zero(t, n.LastSave())
-	n.group.fsm.LogBytes.Store(9000)
-	n.group.fsm.LogEntries.Store(30)
+	n.fsm.LogBytes.Store(9000)
+	n.fsm.LogEntries.Store(30)
 	before := time.Now()
-	require.NoError(t, n.group.snapshots.Take(0))
-	require.Zero(t, n.group.fsm.LogBytes.Load())
-	require.Zero(t, n.group.fsm.LogEntries.Load())
+	require.NoError(t, n.snapshots.Take(0))
+	require.Zero(t, n.fsm.LogBytes.Load())
+	require.Zero(t, n.fsm.LogEntries.Load())
 	require.WithinRange(t, n.LastSave(), before.Add(-time.Nanosecond), time.Now())
 
-	require.NoError(t, n.group.raft.Shutdown().Error())
-	n.group.fsm.LogEntries.Store(7)
+	require.NoError(t, n.raft.Shutdown().Error())
+	n.fsm.LogEntries.Store(7)
 	saved := n.LastSave()
-	require.ErrorIs(t, n.group.snapshots.Take(0), failure.ErrUnavailable)
-	require.EqualValues(t, 7, n.group.fsm.LogEntries.Load())
+	require.ErrorIs(t, n.snapshots.Take(0), failure.ErrUnavailable)
+	require.EqualValues(t, 7, n.fsm.LogEntries.Load())
 	require.Equal(t, saved, n.LastSave())
 }
 
@@ -48,12 +48,12 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 func TestSnapshotsNeedThePermit(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
-	n.group.snapshots.SnapshotBytes = 1000
-	turn := n.group.snapshots.Permit.(*permit.Permit)
+	n.snapshots.SnapshotBytes = 1000
+	turn := n.snapshots.Permit.(*permit.Permit)
 	require.True(t, turn.Acquire(func() int64 { return 0 }, n.own.Stop))
-	n.group.fsm.LogBytes.Store(9000)
-	n.group.snapshots.TakeIfDue()
-	n.group.snapshots.TakeIfDue() // while the first one waits
+	n.fsm.LogBytes.Store(9000)
+	n.snapshots.TakeIfDue()
+	n.snapshots.TakeIfDue() // while the first one waits
 	require.Eventually(t, func() bool { return turn.Waiting() == 1 }, 20*time.Second, time.Millisecond)
 	taken := make(chan error, 1)
 	go func() { taken <- n.Snapshot() }()
@@ -68,9 +68,9 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 	require.Eventually(t, func() bool { return turn.Waiting() == 0 }, 20*time.Second, time.Millisecond)
 	require.Equal(t, saved, n.LastSave(), "the snapshot was no longer due")
 
-	n.group.fsm.LogBytes.Store(9000)
+	n.fsm.LogBytes.Store(9000)
 	require.Eventually(t, func() bool {
-		n.group.snapshots.TakeIfDue()
+		n.snapshots.TakeIfDue()
 		return turn.Waiting() == 1
 	}, 20*time.Second, time.Millisecond)
 	close(n.own.Stop)

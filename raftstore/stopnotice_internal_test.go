@@ -85,7 +85,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			for _, id := range []string{"b", "c"} {
 				n.hear(id, 1, 0)
 			}
-			n.own.Peers.Servers = []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1"}, c}
+			n.own.Peers.Servers = []raft.Server{n.membership.Server(), {ID: "b", Address: "b:1"}, c}
 			if x.stop != nil {
 				x.stop(n)
 			}

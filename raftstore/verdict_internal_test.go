@@ -60,9 +60,9 @@ func TestEachCallerGetsTheOutcomeOfItsEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			b := queue.NewBatch(wire.Decide, 1)
-			n.group.pipeline.Proposals <- pipeline.Proposal{Batch: b, Future: c.future}
-			close(n.group.pipeline.Proposals)
-			n.group.pipeline.CompleteProposals()
+			n.pipeline.Proposals <- pipeline.Proposal{Batch: b, Future: c.future}
+			close(n.pipeline.Proposals)
+			n.pipeline.CompleteProposals()
 			<-b.Done
 			require.Equal(t, c.want, b.Err)
 			if c.logs {

@@ -250,7 +250,8 @@ var walls = []wall{
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
 			"raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
-	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
+	{"raftstore/sharedlog", "persistence raftstore/wallog",
+		"gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
 	{"server", "internal/connlimit limiter server/commands server/evloop server/resp",
