@@ -17,17 +17,18 @@ func (r *Router) Backup() (*limiter.Backup, error) {
 	if g := r.only(); g != nil {
 		return g.Backup()
 	}
-	groups := r.all()
-	taken := make([]*limiter.Backup, len(groups))
-	for i := len(groups) - 1; i >= 0; i-- {
-		b, err := groups[i].Backup()
+	taken := make([]*limiter.Backup, len(r.all()))
+	for i := len(taken) - 1; i >= 0; i-- {
+		err := r.in(i, func(g Group) (err error) {
+			taken[i], err = g.Backup()
+			return err
+		})
 		if err != nil {
 			for _, t := range taken[i+1:] {
 				err = errors.Join(err, t.Close())
 			}
 			return nil, fmt.Errorf("group %d: %w", i, err)
 		}
-		taken[i] = b
 	}
 	return persistence.JoinBackups(taken)
 }

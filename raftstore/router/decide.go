@@ -76,7 +76,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 			ops[i].High = true
 		}
 	}
-	return r.all()[r.route(slot)].DecideAtomic(ops, out)
+	return r.in(r.route(slot), func(g Group) error { return g.DecideAtomic(ops, out) })
 }
 
 // onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
@@ -166,7 +166,7 @@ func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
 	p := r.plans.Get().(*plan)
 	defer r.plans.Put(p)
 	if only := p.divide(r, ops); only != nowhere {
-		return r.all()[only].Decide(ops, out)
+		return r.in(only, func(g Group) error { return g.Decide(ops, out) })
 	}
 	p.gather(ops)
 	defer p.release()
@@ -183,20 +183,19 @@ type starter interface {
 // decideParts decides the operations of a plan in all groups at the same time.
 func (r *Router) decideParts(p *plan) {
 	var others sync.WaitGroup
-	groups := r.all()
 	p.waits = p.waits[:0]
-	for g, n := range p.counts {
+	for i, n := range p.counts {
 		if n == 0 {
 			continue
 		}
-		ops, out := p.part(g)
-		if s, ok := groups[g].(starter); ok {
+		ops, out := p.part(i)
+		if s, ok := r.Group(i).(starter); ok {
 			if wait, started := s.Start(ops, out); started {
 				p.waits = append(p.waits, partWait{out, wait})
 				continue
 			}
 		}
-		others.Go(func() { failIf(groups[g].Decide(ops, out), out) })
+		others.Go(func() { failIf(r.in(i, func(g Group) error { return g.Decide(ops, out) }), out) })
 	}
 	for _, w := range p.waits {
 		failIf(w.wait(), w.out)

@@ -94,8 +94,8 @@ func (n *hosts) Ask(ctx context.Context, to detector.Host, question []byte) ([]b
 // replicas are the groups of this host, as the failure detector sees them.
 type replicas Node
 
-// replica is a group that has not ended on this host.
-type replica interface {
+// elector is a group as the failure detector uses it.
+type elector interface {
 	Group
 	LastIndex() uint64
 	Elect(ctx context.Context, old string)
@@ -103,7 +103,7 @@ type replica interface {
 
 // LedBy implements detector.Groups.
 func (n *replicas) LedBy(addr string) (groups []int) {
-	for i, g := range n.all() {
+	for i, g := range n.live() {
 		if t := g.Topology(); addrOf(t, t.Leader) == addr {
 			groups = append(groups, i)
 		}
@@ -113,11 +113,10 @@ func (n *replicas) LedBy(addr string) (groups []int) {
 
 // View implements detector.Groups.
 func (n *replicas) View(group int) (detector.View, bool) {
-	all := n.all()
-	if group < 0 || group >= len(all) { // another host asks
+	if group < 0 || group >= len(n.all()) { // another host asks
 		return detector.View{}, false
 	}
-	r, ok := all[group].(replica)
+	r, ok := n.Group(group).(elector)
 	if !ok {
 		return detector.View{}, false
 	}
@@ -133,7 +132,7 @@ func (n *replicas) View(group int) (detector.View, bool) {
 
 // Elect implements detector.Groups.
 func (n *replicas) Elect(ctx context.Context, group int, old string) {
-	if r, ok := n.all()[group].(replica); ok {
+	if r, ok := n.Group(group).(elector); ok {
 		r.Elect(ctx, old)
 	}
 }

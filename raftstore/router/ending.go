@@ -3,6 +3,7 @@ package router
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/weir-project/weir/raftstore"
@@ -28,19 +29,21 @@ func (n *Node) endSoon(group int, why error) {
 	}
 }
 
-// endGroups ends the groups that must end, until the node closes. When no group is left, it ends the process.
+// endGroups ends the groups that must end, until the node closes. The last one ends the process instead.
 func (n *Node) endGroups() {
 	for {
 		select {
 		case <-n.stop:
 			return
 		case e := <-n.endings:
-			n.replace(e.group, n.standIn(e))
-			n.closing.Go(func() { n.closeLater(e.group) })
-			if err := noneLeft(n.all()); err != nil {
+			groups := slices.Clone(n.all())
+			groups[e.group] = replica{why: e.why, last: n.lastKnown(e.group, e.why)}
+			if err := noneLeft(groups); err != nil {
 				n.fatal(err)
 				continue
 			}
+			n.groups.Store(&groups)
+			n.closing.Go(func() { n.closeLater(e.group) })
 			n.tell(e.group, e.why)
 		}
 	}
@@ -77,16 +80,14 @@ func (n *Node) fatal(err error) {
 
 // noneLeft returns an error if every group has ended: the reason of the first group, joined with the first other
 // reason.
-func noneLeft(groups []Group) error {
-	for _, g := range groups {
-		if _, ok := g.(*ended); !ok {
-			return nil
-		}
+func noneLeft(groups []replica) error {
+	if slices.ContainsFunc(groups, func(m replica) bool { return m.live != nil }) {
+		return nil
 	}
-	first := groups[0].(*ended).why
-	for _, g := range groups[1:] {
-		if why := g.(*ended).why; !errors.Is(why, first) && why.Error() != first.Error() {
-			return errors.Join(first, why)
+	first := groups[0].why
+	for _, m := range groups[1:] {
+		if !errors.Is(m.why, first) && m.why.Error() != first.Error() {
+			return errors.Join(first, m.why)
 		}
 	}
 	return first

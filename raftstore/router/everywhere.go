@@ -83,8 +83,11 @@ func (r *Router) release(ops []engine.Op, out []engine.Decision, at []int) {
 // changeShared carries out changes of shared items in the first group, whose answers count, and then brings all other
 // groups to the version of these changes.
 func (r *Router) changeShared(ops []engine.Op, out []engine.Decision, atomic bool) error {
-	first := r.all()[0]
-	if err := r.beginOrder(first); err != nil && !errors.Is(err, limiter.ErrOldMember) {
+	first, err := r.group(0)
+	if err != nil {
+		return err
+	}
+	if err := beginOrder(first); err != nil && !errors.Is(err, limiter.ErrOldMember) {
 		return err
 	}
 	for i := range ops {
@@ -102,17 +105,17 @@ func (r *Router) changeShared(ops []engine.Op, out []engine.Decision, atomic boo
 }
 
 // beginOrder makes the first group count the changes of shared items, unless it does.
-func (r *Router) beginOrder(first Group) error {
+func beginOrder(first Group) error {
 	if first.SharedVersion() > 0 {
 		return nil
 	}
-	return r.renumber(1)
+	return renumber(first, 1)
 }
 
 // renumber gives the shared items of the first group a later version.
-func (r *Router) renumber(version uint64) error {
+func renumber(first Group, version uint64) error {
 	op := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: int64(version)}
-	return r.all()[0].Decide([]engine.Op{op}, make([]engine.Decision, 1))
+	return first.Decide([]engine.Op{op}, make([]engine.Decision, 1))
 }
 
 // bringAll brings all other groups to the version of changes that the first group has made. It replaces the answers of
@@ -148,8 +151,8 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 
 // bringTo brings all other groups to a version, and returns how many of them do not have it.
 func (r *Router) bringTo(version uint64) (behind int) {
-	later := r.faults.Has(faults.FollowLater)
-	if later || !slices.ContainsFunc(r.all(), func(g Group) bool { return g.SharedVersion() < version }) {
+	lacks := func(m replica) bool { return m.live == nil || m.live.SharedVersion() < version }
+	if r.faults.Has(faults.FollowLater) || !slices.ContainsFunc(r.all(), lacks) {
 		return 0
 	}
 	want, err := r.sharedAt(version)
@@ -210,8 +213,7 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 // key has a block everywhere or the first group may remember an answer for the ID. A request that fails in between is
 // answered as unknown.
 func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
-	first := r.all()[0]
-	err := first.ReadIndex()
+	err := r.in(0, Group.ReadIndex)
 	own, at := []engine.Op{}, []int{}
 	for i := range ops {
 		if r.groupOf(ops[i].Key) == 0 {
@@ -227,7 +229,7 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	}
 	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
 	all, everywhereAt := []engine.Op{}, []int{}
-	blocks := first.BlocksEverywhere()
+	blocks := r.BlocksEverywhere()
 	for i := range ops {
 		blocked := err == nil && blocks.Has(ops[i].Key)
 		if r.groupOf(ops[i].Key) == 0 || out[i].Status == engine.OK && (blocked || len(ops[i].ID) > 0) {

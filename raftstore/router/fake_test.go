@@ -151,6 +151,15 @@ func (g *fakeGroup) LookAtMembers() {}
 
 func (g *fakeGroup) knows(id string) bool { return g.Topology().Member(id) != nil }
 
+// liveGroups returns replicas of groups that have not ended.
+func liveGroups(groups ...Group) *[]replica {
+	var all []replica
+	for _, g := range groups {
+		all = append(all, replica{live: g})
+	}
+	return &all
+}
+
 // newTest returns a router in front of fake groups. No group has a leader, so its background work changes nothing.
 func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 	var fakes []*fakeGroup
@@ -159,7 +168,7 @@ func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 		g := &fakeGroup{table: engine.NewTable(engine.Options{}), slots: hashslot.OfGroup(i, n)}
 		fakes, groups = append(fakes, g), append(groups, g)
 	}
-	r := New(groups, slog.New(slog.DiscardHandler), faults.Set{})
+	r := New(*liveGroups(groups...), slog.New(slog.DiscardHandler), faults.Set{})
 	r.bringFor = 0
 	t.Cleanup(r.Close)
 	return r, fakes

@@ -48,11 +48,12 @@ var errBehind = errors.New("other nodes changed the group at the same time")
 
 // sharedAt returns the shared items of the first group at a version or later.
 func (r *Router) sharedAt(version uint64) (*engine.Shared, error) {
-	first := r.all()[0]
-	if first.SharedVersion() < version {
-		if err := first.ReadIndex(); err != nil {
-			return nil, err
-		}
+	first, err := r.group(0)
+	if err == nil && first.SharedVersion() < version {
+		err = first.ReadIndex()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return first.Shared(), nil
 }
@@ -130,14 +131,14 @@ const maxBatches = 256
 // ahead is called for a group that has followed further than this node knows the first group. If the first group has
 // indeed lost changes, after a lost majority, its items get a later version than any group has.
 func (r *Router) ahead(version uint64) error {
-	first := r.all()[0]
-	if err := first.ReadIndex(); err != nil {
+	first, err := r.group(0)
+	if err == nil {
+		err = first.ReadIndex()
+	}
+	if err != nil || first.SharedVersion() >= version {
 		return err
 	}
-	if first.SharedVersion() >= version {
-		return nil
-	}
-	return errors.Join(errLost, r.renumber(version+1))
+	return errors.Join(errLost, renumber(first, version+1))
 }
 
 // fitting returns how many leading operations fit one batch.
@@ -178,14 +179,17 @@ type followed struct {
 // compare brings the groups that were behind at the last call as well, because a group that was not may be about to get
 // a change from the node that took the command. With all it compares the items of all groups.
 func (r *Router) compare(groups []followed, all bool) {
-	first := r.all()[0]
-	if !first.Topology().Leads() || r.beginOrder(first) != nil {
+	first, err := r.group(0)
+	if err != nil || !first.Topology().Leads() || beginOrder(first) != nil {
 		clear(groups)
 		return
 	}
 	var want *engine.Shared
-	for i, g := range r.all()[1:] {
-		state, last := &groups[i+1], (*comparison)(nil)
+	for i, g := range r.live() {
+		if i == 0 {
+			continue
+		}
+		state, last := &groups[i], (*comparison)(nil)
 		was := state.behind
 		state.behind = g.SharedVersion() != first.SharedVersion()
 		if all {
@@ -201,7 +205,7 @@ func (r *Router) compare(groups []followed, all bool) {
 		}
 		if _, err := r.bringOnce(g, want, last); err != nil {
 			r.log.Info("a group does not have all policies and blocks EVERYWHERE of the first group yet",
-				"group", i+1, "error", err)
+				"group", i, "error", err)
 		}
 	}
 }

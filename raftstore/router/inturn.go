@@ -8,14 +8,14 @@ const maxFailed = 4
 
 // inTurn makes a change in one group after the other. It goes on after an error, so that one group without a leader
 // does not hinder the others, and gives up after maxFailed errors.
-func inTurn(groups []Group, change func(Group) error) error {
-	errs, failed := make([]error, len(groups)), 0
-	for i, g := range groups {
+func (r *Router) inTurn(change func(group int) error) error {
+	errs, failed := make([]error, len(r.all())), 0
+	for i := range errs {
 		if failed == maxFailed {
 			errs[i] = errUntried
 			continue
 		}
-		if errs[i] = change(g); errs[i] != nil && !errors.Is(errs[i], errLast) {
+		if errs[i] = change(i); errs[i] != nil && !errors.Is(errs[i], errLast) {
 			failed++
 		}
 	}

@@ -62,7 +62,7 @@ func TestAChangeOfNoGroupKeepsItsError(t *testing.T) {
 		require.False(t, g.knows("c"))
 	}
 	tries := 0
-	err := inTurn(r.all(), func(Group) error { tries++; return errors.New("no") })
-	require.EqualError(t, err, "group 0: no")
+	err := r.inTurn(func(int) error { tries++; return errors.New("no") })
+	require.EqualError(t, err, "no")
 	require.Equal(t, maxFailed, tries)
 }

@@ -55,14 +55,14 @@ func (r *Router) spreadLeaders() {
 
 // spreadDue gives every group that is due to the node that should lead it, transfersAtOnce at the same time.
 func (r *Router) spreadDue(groups []spread, now time.Time) {
-	_, alone := r.all()[0].(*ended)
+	_, gone := r.group(0)
 	var moves sync.WaitGroup
 	defer moves.Wait()
 	free := make(chan struct{}, transfersAtOnce)
-	for i, g := range r.all() {
+	for i, g := range r.live() {
 		s, t := &groups[i], g.Topology()
 		want := fallback(t, i, len(groups))
-		if alone {
+		if gone != nil {
 			want, s.held = another(t), time.Time{}
 		}
 		if !s.due(t, preferred(t, i), want, now, transferred(g, now)) {

@@ -174,7 +174,7 @@ func TestANodeWithoutTheFirstGroupLeadsNoOther(t *testing.T) {
 		r.spreadDue(seen, now)
 	}
 	require.Empty(t, g.moved, "it leads the group that prefers it")
-	r.replace(0, &ended{})
+	r.groups.Store(&[]replica{{}, r.all()[1]})
 	for range 2 * steadyFor {
 		r.spreadDue(seen, now)
 		if len(g.moved) > 0 {

@@ -112,7 +112,7 @@ func TestComparisonsAreNotRepeated(t *testing.T) {
 		func() { decide(t, r, block) },
 		func() { decide(t, r, engine.Op{Code: engine.OpUnblock, Key: block.Key}) },
 		func() { require.NoError(t, r.Clear()) },
-		func() { require.NoError(t, r.renumber(groups[0].SharedVersion()+1)) },
+		func() { require.NoError(t, renumber(groups[0], groups[0].SharedVersion()+1)) },
 		func() { groups[1].table.Decide(at, []engine.Op{block}, make([]engine.Decision, 1)) }, // by an older node
 	} {
 		decide(t, r, block)

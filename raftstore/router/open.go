@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -50,7 +52,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 			err = errors.Join(err, n.closeGroups())
 		}
 	}()
-	groups := make([]Group, o.Groups)
+	groups := make([]replica, o.Groups)
 	for i := range groups {
 		groups[i], err = n.openGroup(i)
 		if err != nil && i > 0 { // as log lines, errors of the first group name no group
@@ -63,9 +65,9 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	if err := noneLeft(groups); err != nil {
 		return nil, err
 	}
-	for i, g := range groups {
-		if e, ok := g.(*ended); ok {
-			n.tell(i, e.why)
+	for i, m := range groups {
+		if m.live == nil {
+			n.tell(i, m.why)
 		}
 	}
 	if err := n.host.FreeLog(); err != nil {
@@ -80,17 +82,18 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	return n, nil
 }
 
-// openGroup opens a group, or returns a stand-in for one that had ended.
-func (n *Node) openGroup(group int) (Group, error) {
+// openGroup opens a group, unless it had ended.
+func (n *Node) openGroup(group int) (replica, error) {
 	node, err := raftstore.Open(n.ofGroup(group))
 	switch {
 	case err == nil:
 		n.nodes[group] = node
-		return node, nil
+		return replica{live: node}, nil
 	case raftstore.EndsGroup(err):
-		return &ended{group: group, why: err, options: n.ofGroup(group)}, nil
+		last := limiter.Group{Slots: hashslot.OfGroup(group, n.options.Groups), Ended: err.Error()}
+		return replica{why: err, last: last}, nil
 	}
-	return nil, err
+	return replica{}, err
 }
 
 // ofGroup returns the options of one group. The first group joins the cluster first. The other groups then join under

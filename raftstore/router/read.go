@@ -2,6 +2,7 @@ package router
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -14,18 +15,31 @@ import (
 func (r *Router) Now() engine.Stamp { return r.base().Now() }
 
 // Inspect describes a key; see limiter.Limiter.
-func (r *Router) Inspect(key []byte) (engine.Info, bool) { return r.owner(key).Inspect(key) }
+//
+// The group does not check the slot of a read. It need not: the number of groups is fixed when the cluster is founded,
+// and each node reads it from its directory. So no map is stale, and no read reaches another group.
+func (r *Router) Inspect(key []byte) (engine.Info, bool) {
+	if g := r.Group(r.groupOf(key)); g != nil {
+		return g.Inspect(key)
+	}
+	return engine.Info{}, false
+}
 
 // Len returns the number of keys in all groups. A block everywhere counts in the group of its key.
 func (r *Router) Len() (n int64) {
-	for _, g := range r.all() {
+	for _, g := range r.live() {
 		n += g.Len()
 	}
 	return n
 }
 
 // LenOf returns the number of keys in the slots of a group.
-func (r *Router) LenOf(slot uint16) int64 { return r.ofSlot(slot).Len() }
+func (r *Router) LenOf(slot uint16) int64 {
+	if g := r.Group(r.ofSlot(slot)); g != nil {
+		return g.Len()
+	}
+	return 0
+}
 
 // ownBits is how many bits of a cursor of Scan are the group's own cursor. Those above are the number of the group. A
 // cursor has 53 bits at most, which a JavaScript number can represent.
@@ -38,7 +52,12 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 		number, own = 0, 0
 	}
 	for number < len(r.all()) {
-		own = r.all()[number].Scan(own, count, func(key []byte, a engine.Algorithm) {
+		g := r.Group(number)
+		if g == nil {
+			number, own = number+1, 0
+			continue
+		}
+		own = g.Scan(own, count, func(key []byte, a engine.Algorithm) {
 			if r.groupOf(key) == number { // every group has the blocks everywhere
 				count--
 				visit(key, a)
@@ -60,21 +79,18 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 // RandomKey returns a random key of a random group, or nil if no group has a key. A group with more keys is chosen more
 // often.
 func (r *Router) RandomKey() []byte {
-	sizes, total := make([]int64, len(r.all())), int64(0)
-	for i, g := range r.all() {
-		sizes[i] = g.Len()
-		total += sizes[i]
-	}
-	if total <= 0 {
-		return nil
-	}
-	pick := rand.Int64N(total)
-	for i, n := range sizes {
-		if pick -= n; pick < 0 {
-			return r.all()[i].RandomKey()
+	var picked Group
+	var total int64
+	for _, g := range r.live() {
+		n := g.Len()
+		if total += n; n > 0 && rand.Int64N(total) < n {
+			picked = g
 		}
 	}
-	return nil
+	if picked == nil {
+		return nil
+	}
+	return picked.RandomKey()
 }
 
 // BlocksEverywhere reads the blocks everywhere.
@@ -85,7 +101,7 @@ func (r *Router) FromBlock(key []byte) engine.FromBlock { return r.base().FromBl
 
 // Top returns the heaviest keys of all groups; see engine.Table.Top.
 func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
-	for _, g := range r.all() {
+	for _, g := range r.live() {
 		all = append(all, g.Top(v, n)...)
 	}
 	slices.SortStableFunc(all, func(a, b engine.Heavy) int { return cmp.Compare(b.Units, a.Units) })
@@ -98,7 +114,7 @@ func (r *Router) Policies() *engine.Policies { return r.base().Policies() }
 
 // Stats returns the sums of the statistics of all groups.
 func (r *Router) Stats() (sum engine.Stats) {
-	for _, g := range r.all() {
+	for _, g := range r.live() {
 		s := g.Stats()
 		sum.Add(&s)
 	}
@@ -112,8 +128,9 @@ func (r *Router) Save() error { return r.Snapshot() }
 // LastSave returns the oldest of the groups' last save times, or the zero time if a group was never saved. Groups that
 // have ended do not count.
 func (r *Router) LastSave() (oldest time.Time) {
-	for i, g := range r.live() {
-		if at := g.LastSave(); i == 0 || at.Before(oldest) {
+	oldest = r.base().LastSave()
+	for _, g := range r.live() {
+		if at := g.LastSave(); at.Before(oldest) {
 			oldest = at
 		}
 	}
@@ -123,15 +140,10 @@ func (r *Router) LastSave() (oldest time.Time) {
 // Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty. The
 // first group lifts the blocks everywhere, and the others follow.
 func (r *Router) Clear() error {
-	if g := r.only(); g != nil {
-		return g.Clear()
-	}
 	if err := joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() })); err != nil {
 		return err
 	}
-	first := r.all()[0]
-	known := first.ReadIndex()
-	want := first.Shared()
+	want, known := r.sharedAt(math.MaxUint64)
 	return joinResults(r.forAll(func(i int, g Group) error {
 		switch {
 		case i == 0:
@@ -146,7 +158,7 @@ func (r *Router) Clear() error {
 // Advance moves the test clocks of all groups forward.
 func (r *Router) Advance(d time.Duration) bool {
 	moved := true
-	for _, g := range r.all() {
+	for _, g := range r.live() {
 		moved = g.Advance(d) && moved
 	}
 	return moved

@@ -24,13 +24,8 @@ type viewCache struct {
 
 // Topology describes the cluster; see limiter.Replica. The description of several groups is at most viewAge old.
 func (r *Router) Topology() *limiter.Topology {
-	if g := r.only(); g != nil {
-		t := *g.Topology()
-		t.Groups = []limiter.Group{{
-			Slots: hashslot.All, Leader: t.Leader, LastLeader: t.LastLeader, Term: t.Term,
-			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
-		}}
-		return &t
+	if r.only() != nil {
+		return r.view()
 	}
 	c := &r.views
 	c.mu.Lock()
@@ -42,22 +37,27 @@ func (r *Router) Topology() *limiter.Topology {
 }
 
 func (r *Router) view() *limiter.Topology {
-	t := *r.base().Topology()
+	one := r.base()
+	base := one.Topology()
+	t := *base
 	t.Nodes = slices.Clone(t.Nodes)
 	t.Groups = make([]limiter.Group, len(r.all()))
-	for i, g := range r.all() {
-		v := g.Topology()
-		t.Groups[i] = limiter.Group{
-			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(&t, v, v.Leader),
-			LastLeader: idIn(&t, v, v.LastLeader),
-			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
-		}
-		if e, ok := g.(*ended); ok {
-			t.Groups[i].Ended = e.why.Error()
+	for i, m := range r.all() {
+		if m.live == nil {
+			t.Groups[i] = m.last
 			continue
 		}
+		v := base
+		if m.live != one {
+			v = m.live.Topology()
+			merge(&t, v)
+		}
+		t.Groups[i] = limiter.Group{
+			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(base, v, v.Leader),
+			LastLeader: idIn(base, v, v.LastLeader),
+			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
+		}
 		t.Format = min(t.Format, v.Format)
-		merge(&t, v)
 	}
 	return &t
 }
@@ -89,11 +89,14 @@ func merge(t, of *limiter.Topology) {
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. Redirects use LeaderOf and
 // not Topology. With descriptions that are up to viewAge old, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	g, base := r.ofSlot(slot), r.base()
-	t := g.Topology()
-	if g == base {
-		return t.Leader
+	g, base := r.Group(r.ofSlot(slot)), r.base()
+	switch g {
+	case nil:
+		return ""
+	case base:
+		return base.Topology().Leader
 	}
+	t := g.Topology()
 	return idIn(base.Topology(), t, t.Leader)
 }
 
@@ -102,15 +105,24 @@ func (r *Router) ReadIndex() error {
 	return first(r.forAll(func(_ int, g Group) error { return g.ReadIndex() }))
 }
 
-// ofSlot returns the group that owns a slot.
-func (r *Router) ofSlot(slot uint16) Group { return r.all()[hashslot.Group(slot, len(r.all()))] }
+// ofSlot returns the number of the group that owns a slot.
+func (r *Router) ofSlot(slot uint16) int { return hashslot.Group(slot, len(r.all())) }
 
 // ReadIndexOf returns nil when this node has applied every entry of the slot's group that was acknowledged before the
 // call.
-func (r *Router) ReadIndexOf(slot uint16) error { return r.ofSlot(slot).ReadIndex() }
+func (r *Router) ReadIndexOf(slot uint16) error {
+	return r.in(r.ofSlot(slot), Group.ReadIndex)
+}
 
 // StaleForOf returns an upper bound of the age of the state of the slot's group.
-func (r *Router) StaleForOf(slot uint16) time.Duration { return r.ofSlot(slot).StaleFor() }
+func (r *Router) StaleForOf(slot uint16) time.Duration { return r.staleFor(r.ofSlot(slot)) }
+
+func (r *Router) staleFor(group int) time.Duration {
+	if g := r.Group(group); g != nil {
+		return g.StaleFor()
+	}
+	return limiter.UnknownAge
+}
 
 // first returns the first error that is not nil.
 func first(errs []error) error {
@@ -124,8 +136,8 @@ func first(errs []error) error {
 
 // StaleFor returns an upper bound of the age of the state of every group.
 func (r *Router) StaleFor() (oldest time.Duration) {
-	for _, g := range r.all() {
-		oldest = max(oldest, g.StaleFor())
+	for i := range r.all() {
+		oldest = max(oldest, r.staleFor(i))
 	}
 	return oldest
 }
@@ -134,6 +146,9 @@ func (r *Router) StaleFor() (oldest time.Duration) {
 // either group lacks the node. A node has an incarnation in each group, so its ids may differ. Its inter-node address
 // is the same.
 func idIn(to, from *limiter.Topology, id string) string {
+	if to == from {
+		return id
+	}
 	if m := from.Member(id); m != nil {
 		for i := range to.Nodes {
 			if to.Nodes[i].RaftAddr == m.RaftAddr {
@@ -147,37 +162,38 @@ func idIn(to, from *limiter.Topology, id string) string {
 // AddNode adds a node to every group that lacks it, so it can be repeated after an error. A node joins the first group
 // first, so no group gets the node if the first one does not.
 func (r *Router) AddNode(id, raftAddr string) error {
-	if g := r.only(); g != nil {
-		return g.AddNode(id, raftAddr)
-	}
-	groups, added := r.all(), false
+	added := false
 	var refused error
-	err := inTurn(groups, func(g Group) error {
+	err := r.inTurn(func(group int) error {
 		if refused != nil {
 			return refused
 		}
-		t, err := current(g)
+		g, t, err := r.current(group)
 		if err == nil && !has(t, raftAddr) {
 			added = true
 			err = g.AddNode(id, raftAddr)
 		}
-		if g == groups[0] {
+		if group == 0 {
 			refused = err
 		}
 		return err
 	})
 	if err == nil && !added {
-		return groups[0].AddNode(id, raftAddr) // which knows why not
+		return r.in(0, func(g Group) error { return g.AddNode(id, raftAddr) }) // which knows why not
 	}
 	return err
 }
 
-// current returns the members of a group as they are now. It begins with a ReadIndex, because this node may lag, or
+// current returns a group and its members as they are now. It begins with a ReadIndex, because this node may lag, or
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
-func current(g Group) (*limiter.Topology, error) {
-	err := g.ReadIndex()
+func (r *Router) current(group int) (Group, *limiter.Topology, error) {
+	g, err := r.group(group)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = g.ReadIndex()
 	g.LookAtMembers()
-	return g.Topology(), err
+	return g, g.Topology(), err
 }
 
 // RemoveNode removes a node from every group that has it, and from the first group last. So the node keeps its id in
@@ -185,28 +201,24 @@ func current(g Group) (*limiter.Topology, error) {
 // directory cannot rejoin too early. If a delayed join comes into another group meanwhile, the leader of that group
 // removes the node once the first group has. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
-	if g := r.only(); g != nil {
-		return g.RemoveNode(id)
-	}
-	groups := r.all()
-	first, err := current(groups[0])
+	g, first, err := r.current(0)
 	if err != nil {
 		return err
 	}
-	left, err := removeFromOthers(groups, first, id)
+	left, err := r.removeFromOthers(first, id)
 	if err != nil || left && first.Member(id) == nil {
 		return err // or it is done, because the first group does not have the node any more
 	}
-	return groups[0].RemoveNode(id)
+	return g.RemoveNode(id)
 }
 
 // removeFromOthers removes a node from all groups but the first, and reports whether some group had it.
-func removeFromOthers(groups []Group, first *limiter.Topology, id string) (left bool, err error) {
-	err = inTurn(groups, func(g Group) error {
-		if g == groups[0] {
+func (r *Router) removeFromOthers(first *limiter.Topology, id string) (left bool, err error) {
+	err = r.inTurn(func(group int) error {
+		if group == 0 {
 			return errLast
 		}
-		removed, err := removeFrom(g, first, id)
+		removed, err := r.removeFrom(group, first, id)
 		left = left || removed
 		return err
 	})
@@ -215,15 +227,14 @@ func removeFromOthers(groups []Group, first *limiter.Topology, id string) (left 
 
 // RemoveFromGroup removes a node from one group alone; see limiter.Replica.
 func (r *Router) RemoveFromGroup(id string, group int) error {
-	groups := r.all()
-	if group < 0 || group >= len(groups) {
-		return fmt.Errorf("the cluster has %d groups", len(groups))
+	if groups := len(r.all()); group < 0 || group >= groups {
+		return fmt.Errorf("the cluster has %d groups", groups)
 	}
-	first, err := current(groups[0])
+	_, first, err := r.current(0)
 	if err != nil {
 		return err
 	}
-	removed, err := removeFrom(groups[group], first, id)
+	removed, err := r.removeFrom(group, first, id)
 	if err == nil && !removed {
 		return fmt.Errorf("no node %q in group %d", id, group)
 	}
@@ -231,8 +242,8 @@ func (r *Router) RemoveFromGroup(id string, group int) error {
 }
 
 // removeFrom removes a node from a group, unless the group lacks it. The group may have another id for the node.
-func removeFrom(g Group, first *limiter.Topology, id string) (removed bool, err error) {
-	t, err := current(g)
+func (r *Router) removeFrom(group int, first *limiter.Topology, id string) (removed bool, err error) {
+	g, t, err := r.current(group)
 	if err != nil {
 		return false, err
 	}
@@ -246,7 +257,7 @@ func removeFrom(g Group, first *limiter.Topology, id string) (removed bool, err 
 		return true, nil
 	}
 	// Another call may have removed it meanwhile, or the answer to this one was lost.
-	if t, e := current(g); e == nil && t.Member(id) == nil {
+	if _, t, e := r.current(group); e == nil && t.Member(id) == nil {
 		return true, nil
 	}
 	return false, err
@@ -262,33 +273,31 @@ func (r *Router) TransferLeadership(to string) error {
 	if g := r.only(); g != nil {
 		return g.TransferLeadership(to)
 	}
-	first := r.all()[0].Topology()
-	if to != "" && first.Member(to) == nil {
-		return r.all()[0].TransferLeadership(to) // which knows why not
+	if base := r.base(); to != "" && base.Topology().Member(to) == nil {
+		return base.TransferLeadership(to) // which knows why not
 	}
-	return inTurn(r.all(), func(g Group) error {
-		t := g.Topology()
-		own := transferTarget(t, first, to)
-		if to != "" && t.Leader == own || to == "" && !t.Leads() {
+	return r.inTurn(func(group int) error {
+		if g := r.Group(group); to == "" && (g == nil || !g.Topology().Leads()) {
 			return nil
 		}
-		return g.TransferLeadership(own)
+		return r.TransferGroup(group, to)
 	})
 }
 
 // TransferGroup transfers the leadership of a group to a node; see limiter.Replica. to is the node's id in the first
 // group.
 func (r *Router) TransferGroup(group int, to string) error {
-	groups := r.all()
-	if group >= len(groups) {
-		return fmt.Errorf("the cluster has %d groups", len(groups))
+	if groups := len(r.all()); group >= groups {
+		return fmt.Errorf("the cluster has %d groups", groups)
 	}
-	t := groups[group].Topology()
-	own := transferTarget(t, groups[0].Topology(), to)
-	if to != "" && t.Leader == own {
-		return nil
-	}
-	return groups[group].TransferLeadership(own)
+	return r.in(group, func(g Group) error {
+		t := g.Topology()
+		own := transferTarget(t, r.base().Topology(), to)
+		if to != "" && t.Leader == own {
+			return nil
+		}
+		return g.TransferLeadership(own)
+	})
 }
 
 // transferTarget returns the id that a node of the first group has in another group. It returns the same id if the
@@ -301,14 +310,21 @@ func transferTarget(t, first *limiter.Topology, to string) string {
 }
 
 // Snapshot takes a snapshot of every group.
-func (r *Router) Snapshot() error { return inTurn(r.all(), Group.Snapshot) }
+func (r *Router) Snapshot() error {
+	return r.inTurn(func(group int) error {
+		if g := r.Group(group); g != nil {
+			return g.Snapshot()
+		}
+		return nil
+	})
+}
 
 // Digest returns a hash of the last applied log indexes of all groups, and a hash of their states. Both are equal on
 // every node once all nodes have applied the same entries of every group.
 func (r *Router) Digest() (index, hash uint64) {
 	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a
 	index, hash = offset, offset
-	for _, g := range r.all() {
+	for _, g := range r.live() {
 		at, state := g.Digest()
 		index, hash = (index^at)*prime, (hash^state)*prime
 	}

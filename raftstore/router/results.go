@@ -12,12 +12,13 @@ var (
 )
 
 // joinResults is the result of a change in several groups, from the result of each. No other function makes one. It is
-// nil if every group made the change. If no group did, it is the error of the first one. Otherwise it says how many
-// groups have the change, and wraps no error of a group, because such an error says that nothing was changed. The
-// change does nothing in a group that has it, so a caller may repeat it.
+// nil if every group made the change. If no group did, it is the first error. Otherwise it says how many groups have
+// the change, and wraps no error of a group, because such an error says that nothing was changed. The change does
+// nothing in a group that has it, so a caller may repeat it.
 func joinResults(errs []error) error {
 	done, not, unknown := 0, 0, 0
 	var why error
+	var named string // why, with its group
 	for i, err := range errs {
 		switch {
 		case err == nil:
@@ -31,7 +32,7 @@ func joinResults(errs []error) error {
 			not++
 		}
 		if why == nil {
-			why = fmt.Errorf("group %d: %w", i, err)
+			why, named = err, fmt.Sprintf("group %d: %v", i, err)
 		}
 	}
 	switch {
@@ -40,8 +41,8 @@ func joinResults(errs []error) error {
 	case done == 0 && (unknown == 0 || not == 0):
 		return why
 	case unknown == 0:
-		return fmt.Errorf("%d of %d groups have the change, so repeat the command: %v", done, len(errs), why)
+		return fmt.Errorf("%d of %d groups have the change, so repeat the command: %s", done, len(errs), named)
 	}
-	return fmt.Errorf("%d of %d groups have the change, and %d may have it, so repeat the command: %v", done, len(errs),
-		unknown, why)
+	return fmt.Errorf("%d of %d groups have the change, and %d may have it, so repeat the command: %s", done, len(errs),
+		unknown, named)
 }

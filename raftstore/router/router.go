@@ -3,7 +3,6 @@ package router
 import (
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// Group is one Raft group as this node sees it: a *raftstore.Node, or the stand-in of a group that has ended here.
+// Group is one Raft group as this node sees it: a *raftstore.Node.
 type Group interface {
 	limiter.Limiter
 	limiter.StorageReporter
@@ -38,7 +37,7 @@ type Group interface {
 
 // Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
 type Router struct {
-	groups atomic.Pointer[[]Group] // in the order of their slots; replaced when a group ends, and never changed
+	groups atomic.Pointer[[]replica] // in the order of their slots; replaced when a group ends, and never changed
 	log    *slog.Logger
 	faults faults.Set
 	plans  sync.Pool // of *plan
@@ -53,13 +52,13 @@ type Router struct {
 var (
 	_ limiter.Limiter           = (*Router)(nil)
 	_ limiter.Replica           = (*Router)(nil)
-	_ limiter.StorageReporter   = (*Router)(nil)
+	_ limiter.StorageReporter   = (*Node)(nil)
 	_ limiter.ConsensusReporter = (*Router)(nil)
 )
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be
-// valid for package hashslot. Close ends its goroutines, and not the groups.
-func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
+// valid for package hashslot, and one must be live. Close ends its goroutines, and not the groups.
+func New(groups []replica, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
@@ -80,19 +79,19 @@ func (r *Router) Close() {
 }
 
 // all returns the groups in the order of their slots.
-func (r *Router) all() []Group { return *r.groups.Load() }
+func (r *Router) all() []replica { return *r.groups.Load() }
 
 // only returns the group that owns all slots, or nil if several groups share them. It decides operations on keys of
 // different slots as one step, and changes of policies without the others.
 func (r *Router) only() Group {
 	if groups := r.all(); len(groups) == 1 {
-		return groups[0]
+		return groups[0].live
 	}
 	return nil
 }
 
 // groupOf returns the number of the group that owns the slot of a key.
-func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.all())) }
+func (r *Router) groupOf(name []byte) int { return r.ofSlot(engine.SlotOf(name)) }
 
 // route returns the number of the group that decides the operations on a slot: the owner of the slot. That group
 // checks the slot again.
@@ -100,35 +99,20 @@ func (r *Router) route(slot uint16) int {
 	if r.faults.Has(faults.StaleMap) && rand.IntN(2) == 0 {
 		return hashslot.Group(slot, len(r.all())/2)
 	}
-	return hashslot.Group(slot, len(r.all()))
+	return r.ofSlot(slot)
 }
 
-// Group returns a group of this node by its number.
-func (r *Router) Group(number int) Group { return r.all()[number] }
-
-// replace puts g in the place of the group with this number, which has ended here.
-func (r *Router) replace(number int, g Group) {
-	for {
-		old := r.groups.Load()
-		groups := slices.Clone(*old)
-		groups[number] = g
-		if r.groups.CompareAndSwap(old, &groups) {
-			return
-		}
-	}
-}
-
-// owner returns the group that owns the slot of a key, for a read such as Inspect. The group does not check the slot of
-// a read. It need not: the number of groups is fixed when the cluster is founded, and each node reads it from its
-// directory. So no map is stale, and no read reaches another group.
-func (r *Router) owner(name []byte) Group { return r.all()[r.groupOf(name)] }
+// Group returns a group by its number, or nil if it has ended on this node.
+func (r *Router) Group(number int) Group { return r.all()[number].live }
 
 // forAll calls each with every group at the same time, and returns the errors in the order of the groups.
 func (r *Router) forAll(each func(i int, g Group) error) []error {
 	errs := make([]error, len(r.all()))
 	var wait sync.WaitGroup
-	for i, g := range r.all() {
-		wait.Go(func() { errs[i] = each(i, g) })
+	for i := range errs {
+		wait.Go(func() {
+			errs[i] = r.in(i, func(g Group) error { return each(i, g) })
+		})
 	}
 	wait.Wait()
 	return errs

@@ -158,7 +158,7 @@ func TestAGroupThatRefusesABlock(t *testing.T) {
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
 	require.Equal(t, limiter.ErrSomeGroups.Status(), decide(t, r, block)[0].Status)
 	require.Empty(t, small.BlocksEverywhere(at).Keys())
-	require.Less(t, small.SharedVersion(), r.all()[0].SharedVersion(), "the group is behind")
+	require.Less(t, small.SharedVersion(), r.Group(0).SharedVersion(), "the group is behind")
 	groups[1].table = engine.NewTable(engine.Options{})
 	bringAllNow(r, groups)
 	requireEqualGroups(t, groups)
@@ -346,7 +346,7 @@ func (g lagging) RemoveNode(string) error {
 func TestARemovalSeesANodeThatHasJustJoined(t *testing.T) {
 	r, groups := newTest(t, 2)
 	late := lagging{groups[1], []limiter.Member{{ID: "c", RaftAddr: "c:1"}}}
-	r.replace(1, late)
+	r.groups.Store(liveGroups(groups[0], late))
 	require.NoError(t, r.RemoveNode("c"))
 	require.Equal(t, "removed", late.members[0].ID)
 }
@@ -355,7 +355,7 @@ func TestARemovalSeesANodeThatHasJustJoined(t *testing.T) {
 func TestALostAnswerToARemoval(t *testing.T) {
 	r, groups := newTest(t, 2)
 	groups[1].topology.Nodes = []limiter.Member{{ID: "c", RaftAddr: "c:1"}}
-	r.replace(1, removed{groups[1]})
+	r.groups.Store(liveGroups(groups[0], removed{groups[1]}))
 	require.NoError(t, r.RemoveNode("c"), "no group has the node any more")
 }
 
@@ -386,10 +386,10 @@ func (g countingGroup) Consensus() limiter.Consensus { return g.counters }
 // TestConsensusIsASum checks that a host reports the entries of all groups.
 func TestConsensusIsASum(t *testing.T) {
 	r := &Router{}
-	r.groups.Store(&[]Group{
+	r.groups.Store(liveGroups(
 		countingGroup{counters: limiter.Consensus{Entries: 1, EntryOps: 20}},
 		countingGroup{counters: limiter.Consensus{Entries: 2, EntryOps: 300}},
-	})
+	))
 	sum := r.Consensus()
 	require.EqualValues(t, 3, sum.Entries)
 	require.EqualValues(t, 320, sum.EntryOps)
@@ -414,7 +414,7 @@ func (g startingGroup) Start(ops []engine.Op, out []engine.Decision) (wait func(
 func TestGroupsStartTogether(t *testing.T) {
 	r, fakes := newTest(t, 2)
 	var started sync.WaitGroup
-	r.groups.Store(&[]Group{startingGroup{fakes[0], &started}, startingGroup{fakes[1], &started}})
+	r.groups.Store(liveGroups(startingGroup{fakes[0], &started}, startingGroup{fakes[1], &started}))
 	ops := []engine.Op{quota(keysOf(r, 0, 1)[0], 5), quota(keysOf(r, 1, 1)[0], 7)}
 	started.Add(2)
 	out := decide(t, r, ops...)

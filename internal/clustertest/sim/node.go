@@ -21,14 +21,25 @@ type replica interface {
 	Digest() (index, hash uint64)
 }
 
-// groupOn is a group of a node by its number. The node may put another object in its place.
+// groupOn is a group of a node by its number. It knows nothing once the group has ended on the node.
 type groupOn struct {
 	node   *router.Node
 	number int
 }
 
-func (g groupOn) Topology() *limiter.Topology  { return g.node.Group(g.number).Topology() }
-func (g groupOn) Digest() (index, hash uint64) { return g.node.Group(g.number).Digest() }
+func (g groupOn) Topology() *limiter.Topology {
+	if one := g.node.Group(g.number); one != nil {
+		return one.Topology()
+	}
+	return &limiter.Topology{}
+}
+
+func (g groupOn) Digest() (index, hash uint64) {
+	if one := g.node.Group(g.number); one != nil {
+		return one.Digest()
+	}
+	return 0, 0
+}
 
 // openNode opens a node, and returns its groups. The Raft library panics if it cannot read its log, and openNode turns
 // that into an error.

@@ -21,7 +21,7 @@ func (s *Simulation) leadsGroup(t *testing.T, group int) (leader router.Group) {
 	require.True(t, s.within(maxRecovery, func() bool {
 		for _, p := range s.members() {
 			one := p.group[group].(groupOn).node.Group(group)
-			if one.Topology().Leads() {
+			if one != nil && one.Topology().Leads() {
 				leader = one
 				return true
 			}
