@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 func backUp(t *testing.T, n *raftstore.Node) []byte {
@@ -128,5 +129,5 @@ func TestARestoreIsWholeOrNotThere(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(o.DataDir, "restore.tmp"), 0o700))
 	o.Listener = listener(t)
 	_, err = raftstore.OpenAlone(o)
-	require.ErrorIs(t, err, raftstore.ErrRestoring)
+	require.ErrorIs(t, err, failure.ErrRestoring)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // TestWhatNoNodeCouldReadIsNotLogged checks that every node refuses invalid operations before they reach the log.
@@ -34,8 +35,8 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 		op := quota("key", 10)
 		spoil(&op)
 		for _, n := range []*raftstore.Node{leader, c.nodes[(at+1)%3]} {
-			require.ErrorIs(t, n.Decide([]engine.Op{op}, out), raftstore.ErrInvalidOp, name)
-			require.ErrorIs(t, n.DecideAtomic([]engine.Op{quota("key", 10), op}, out), raftstore.ErrInvalidOp, name)
+			require.ErrorIs(t, n.Decide([]engine.Op{op}, out), failure.ErrInvalidOp, name)
+			require.ErrorIs(t, n.DecideAtomic([]engine.Op{quota("key", 10), op}, out), failure.ErrInvalidOp, name)
 		}
 	}
 	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining, "a refused operation must not count")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/images"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
@@ -30,7 +31,7 @@ func OpenLosing(o Options, loses func(addr string) bool) (*Node, error) {
 	o.Groups = max(o.Groups, 1)
 	closeHost := func() error { return nil }
 	if o.Host == nil {
-		o.Host = NewHost(&o)
+		o.Host = host.NewHost(&o)
 		closeHost = o.Host.Close
 	}
 	if err := o.Complete(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -65,7 +66,7 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		o.Format, o.Logger = older, slog.New(slog.NewTextHandler(said, nil))
 	})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return said.Has(raftstore.ErrOlder.Error()) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return said.Has(failure.ErrOlder.Error()) }, patience, 10*time.Millisecond)
 	c.stop(3)
 	c.opts[3].Format = wire.Version
 	c.restart(3)

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -22,7 +23,7 @@ type multiGroup struct {
 	t      *testing.T
 	addrs  []string
 	dirs   []string // of the shared logs
-	hosts  []*raftstore.Host
+	hosts  []*host.Host
 	groups []*cluster
 	said   []*logtest.Buffer // by group
 	count  int               // groups of the cluster, with those that no host has opened
@@ -70,16 +71,16 @@ func keyOf(group, groups int) string {
 }
 
 // listen opens a host, at its earlier address if it had one.
-func (m *multiGroup) listen(host int) {
-	addr := m.addrs[host]
+func (m *multiGroup) listen(at int) {
+	addr := m.addrs[at]
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
 	l, err := net.Listen("tcp", addr)
 	require.NoError(m.t, err)
-	m.addrs[host] = l.Addr().String()
-	m.hosts[host] = raftstore.NewHost(&raftstore.Options{
-		Listener: l, Secret: []byte("secret"), DataDir: m.dirs[host], Logger: slog.New(slog.DiscardHandler),
+	m.addrs[at] = l.Addr().String()
+	m.hosts[at] = host.NewHost(&raftstore.Options{
+		Listener: l, Secret: []byte("secret"), DataDir: m.dirs[at], Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

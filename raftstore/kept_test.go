@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // TestAMemberThatLostItsLogIsRefused checks that a member with an identity but without its term, vote or entries does
@@ -42,6 +43,6 @@ func refusesWithout(t *testing.T, says string, lost ...string) {
 	o := c.opts[0]
 	o.Listener = listener(t)
 	_, err := raftstore.OpenAlone(o)
-	require.ErrorIs(t, err, raftstore.ErrDamaged)
+	require.ErrorIs(t, err, failure.ErrDamaged)
 	require.ErrorContains(t, err, says)
 }

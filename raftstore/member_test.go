@@ -13,6 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // grow starts another node that joins.
@@ -173,7 +174,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		o := c.opts[0]
 		o.NodeID, o.Listener = "other", listener(t)
 		_, err := raftstore.OpenAlone(o)
-		require.ErrorIs(t, err, raftstore.ErrOtherNode)
+		require.ErrorIs(t, err, failure.ErrOtherNode)
 	})
 	t.Run("of a server that ran alone", func(t *testing.T) {
 		dir := t.TempDir()
@@ -183,7 +184,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		o := c.opts[0]
 		o.DataDir, o.Listener = dir, listener(t)
 		_, err = raftstore.OpenAlone(o)
-		require.ErrorIs(t, err, raftstore.ErrStandalone)
+		require.ErrorIs(t, err, failure.ErrStandalone)
 	})
 	t.Run("a server that runs alone", func(t *testing.T) {
 		_, err := persistence.Open(persistence.Options{DataDir: c.opts[0].DataDir, Table: engine.Options{}})
@@ -206,7 +207,7 @@ func listener(t *testing.T) net.Listener {
 
 func TestClocksOfOneKind(t *testing.T) {
 	c := newCluster(t, 2, func(i int, o *raftstore.Options) { o.TestClock = i == 0 })
-	require.ErrorIs(t, <-c.fatal, raftstore.ErrClockKind)
+	require.ErrorIs(t, <-c.fatal, failure.ErrClockKind)
 }
 
 // TestTheRemovedAreNotPromoted checks that a promotion which was decided in an older configuration does not bring a

@@ -34,7 +34,7 @@ func (n *Node) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Belongs asks the leader whether the cluster has a node; see FirstGroup.
+// Belongs asks the leader whether the cluster has a node; see host.FirstGroup.
 func (n *Node) Belongs(id string) error { return n.membership.Belongs(id) }
 
 // Joined reports whether the node has been in a committed configuration of its cluster.

@@ -103,7 +103,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 func TestGroupsLogADeadNodeOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	shared := NewHost(&Options{Listener: l})
+	shared := host.NewHost(&Options{Listener: l})
 	t.Cleanup(func() { require.NoError(t, shared.Close()) })
 	var said [2]string
 	for group := range said {

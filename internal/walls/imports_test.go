@@ -248,7 +248,7 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
-			"raftstore/peer",
+			"raftstore/internal/failure raftstore/internal/host raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "persistence raftstore/wallog",
 		"gives each group a part of one log, and knows nothing of groups"},

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/detector"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -21,7 +21,7 @@ const (
 // watch starts the failure detector of this host.
 func (n *Node) watch() error {
 	n.detector = detector.New(detector.Config{
-		Self: n.options.RaftAddr, Limit: cmp.Or(n.options.Heartbeat, raftstore.DefaultHeartbeat), Members: n.otherHosts,
+		Self: n.options.RaftAddr, Limit: cmp.Or(n.options.Heartbeat, host.DefaultHeartbeat), Members: n.otherHosts,
 		Network: (*hosts)(n), Groups: (*replicas)(n), Log: n.options.Logger, Faults: n.options.Faults,
 	})
 	var err error

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // leastDrain is the least pause of drain. Reads end within it.
@@ -52,7 +52,7 @@ func (n *Node) endGroups() {
 // tell logs the end of a group.
 func (n *Node) tell(group int, why error) {
 	n.options.Logger.Error("a group has ended on this node; the other groups serve", "group", group, "error", why,
-		"restart", raftstore.RestartAdvice(why, false))
+		"restart", failure.RestartAdvice(why, false))
 }
 
 // closeLater closes a group when no call is in progress, and releases its memory.
@@ -74,7 +74,7 @@ func (n *Node) fatal(err error) {
 		return
 	}
 	alone := len(n.base().Topology().Nodes) <= 1
-	n.options.Logger.Error("this node cannot go on", "error", err, "restart", raftstore.RestartAdvice(err, alone))
+	n.options.Logger.Error("this node cannot go on", "error", err, "restart", failure.RestartAdvice(err, alone))
 	os.Exit(1)
 }
 

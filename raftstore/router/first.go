@@ -3,6 +3,7 @@ package router
 import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
 // firstGroup is the first group of a node as its other groups see it. It knows nothing once the group has ended here.
@@ -11,7 +12,7 @@ type firstGroup struct {
 	node *raftstore.Node // nil: the group had ended before the start
 }
 
-var _ raftstore.FirstGroup = firstGroup{}
+var _ host.FirstGroup = firstGroup{}
 
 func (f firstGroup) runs() bool { return f.node != nil && !f.of.ending[0].Load() }
 

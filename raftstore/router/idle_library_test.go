@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
 // TestIdleCostOfTheLibrary prints what idle replicas of the Raft library cost alone: three for each group, in this
@@ -58,8 +58,8 @@ func bareGroup(t *testing.T, group, size int) (replicas []*raft.Raft) {
 	for i, link := range links {
 		c := raft.DefaultConfig()
 		c.LocalID, c.Logger = members.Servers[i].ID, hclog.NewNullLogger()
-		c.HeartbeatTimeout, c.ElectionTimeout = raftstore.DefaultHeartbeat, raftstore.DefaultHeartbeat
-		c.LeaderLeaseTimeout, c.CommitTimeout = raftstore.DefaultHeartbeat, time.Hour
+		c.HeartbeatTimeout, c.ElectionTimeout = host.DefaultHeartbeat, host.DefaultHeartbeat
+		c.LeaderLeaseTimeout, c.CommitTimeout = host.DefaultHeartbeat, time.Hour
 		store, snapshots := raft.NewInmemStore(), raft.NewInmemSnapshotStore()
 		require.NoError(t, raft.BootstrapCluster(c, store, store, snapshots, link, members))
 		r, err := raft.NewRaft(c, noFSM{}, store, store, snapshots, link)

@@ -15,6 +15,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/detector"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -23,7 +25,7 @@ type Node struct {
 	*Router
 	options  raftstore.Options
 	nodes    []*raftstore.Node // by group; nil: the group had ended before
-	host     *raftstore.Host
+	host     *host.Host
 	hosts    *peer.Port // for messages between hosts; nil until all groups are open
 	detector *detector.Detector
 	unwatch  context.CancelFunc // ends the detector
@@ -45,7 +47,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	n := &Node{
 		options: o, nodes: make([]*raftstore.Node, o.Groups),
-		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: raftstore.NewHost(&o),
+		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
 	}
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
@@ -89,7 +91,7 @@ func (n *Node) openGroup(group int) (replica, error) {
 	case err == nil:
 		n.nodes[group] = node
 		return replica{live: node}, nil
-	case raftstore.EndsGroup(err):
+	case failure.EndsGroup(err):
 		last := limiter.Group{Slots: hashslot.OfGroup(group, n.options.Groups), Ended: err.Error()}
 		return replica{why: err, last: last}, nil
 	}
@@ -112,7 +114,7 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	if o.Logs != nil {
 		o.Log = o.Logs[group]
 	}
-	all := cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)
+	all := cmp.Or(o.SnapshotBytes, host.DefaultSnapshotBytes)
 	o.SnapshotBytes = max(all/int64(o.Groups), min(minSnapshotBytes, all))
 	// Each group gets an equal part of the memory. Package budget lets it take more while the others take less.
 	o.Table.MaxMemoryBytes /= int64(o.Groups)

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
 // TestAPipelineIsSplitByGroup: each group gets the operations on its slots in one call and in their order, and the
@@ -370,7 +371,7 @@ func TestDrainOutlastsDecisions(t *testing.T) {
 // TestGroupsShareAHost checks that the groups of a process share its host, with the window and the port.
 func TestGroupsShareAHost(t *testing.T) {
 	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
-	n.host = &raftstore.Host{}
+	n.host = &host.Host{}
 	require.Same(t, n.host, n.ofGroup(0).Host)
 	require.Same(t, n.host, n.ofGroup(1).Host)
 }
