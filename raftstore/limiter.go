@@ -5,7 +5,6 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 )
 
@@ -71,6 +70,3 @@ func (n *Node) LastSave() time.Time { return n.snapshots.Last() }
 // this node had applied at the call: on the leader all acknowledged decisions, on a follower those it knew. Decisions
 // continue meanwhile. ErrUnavailable: the node closes, or has applied nothing yet.
 func (n *Node) Backup() (*limiter.Backup, error) { return n.snapshots.Backup() }
-
-// UsedBytes returns the size of all files in the data directory. It stats every file.
-func (n *Node) UsedBytes() int64 { return host.UsedBytes(n.own.Options.FS, n.own.Options.DataDir) }

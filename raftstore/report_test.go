@@ -31,8 +31,8 @@ func TestReport(t *testing.T) {
 	require.True(t, ok)
 	require.Positive(t, disk.Writes.Count)
 	require.Positive(t, disk.SizeBytes)
-	require.Greater(t, first.UsedBytes(), int64(16<<20), "the log must allocate a file in advance")
-	require.Less(t, first.UsedBytes(), int64(64<<20))
+	require.Greater(t, disk.UsedBytes, uint64(16<<20), "the log must allocate a file in advance")
+	require.Less(t, disk.UsedBytes, uint64(64<<20))
 	require.Zero(t, r.LeaderChanges, "the first leader must not count as a change")
 
 	wrong := []time.Duration{0, time.Hour, 0}
