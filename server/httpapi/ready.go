@@ -103,13 +103,6 @@ type probeRound struct {
 
 var errNotApplied = errors.New("no answer in time")
 
-// ask joins the next call, and waits at most wait for its result.
-func (p *readyProbe) ask(question func() error, wait time.Duration) error {
-	late, end := context.WithTimeout(context.Background(), wait)
-	defer end()
-	return p.join(question).await(late)
-}
-
 // await returns the result of the call, or errNotApplied when late ends first.
 func (r *probeRound) await(late context.Context) error {
 	select {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 )
+
+// ask joins the next call, and waits at most wait for its result.
+func (p *readyProbe) ask(question func() error, wait time.Duration) error {
+	late, end := context.WithTimeout(context.Background(), wait)
+	defer end()
+	return p.join(question).await(late)
+}
 
 // TestProbesShareAQuestion checks that one call runs at a time for any number of probes. Each probe gets the result of
 // a call that began after the probe arrived, or an error when its wait has passed.

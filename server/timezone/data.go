@@ -24,9 +24,6 @@ var shipped = sync.OnceValue(func() *zip.Reader {
 	return r
 })
 
-// Release returns the release of the zones that weir ships.
-func Release() string { return shipped().Comment }
-
 // lookUp returns a zone of the data that weir ships. The zones of the host may be years old, and differ between the
 // nodes of a cluster. If the environment variable ZONEINFO is set, the zone comes from where it points to.
 func lookUp(name string) (*time.Location, error) {
