@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,8 +18,12 @@ var ErrNotAlone = errors.New("a removed group did not end alone")
 
 // Groups returns the number of Raft groups that the arguments of the nodes name.
 func (c ClusterConfig) Groups() int {
-	if i := slices.Index(c.Args, "--groups"); i >= 0 && i+1 < len(c.Args) {
-		if n, err := strconv.Atoi(c.Args[i+1]); err == nil {
+	for i, arg := range c.Args {
+		name, value, joined := strings.Cut(arg, "=")
+		if name == "--groups" && !joined && i+1 < len(c.Args) {
+			value = c.Args[i+1]
+		}
+		if n, err := strconv.Atoi(value); name == "--groups" && err == nil {
 			return n
 		}
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +42,13 @@ func TestEveryKindIsDone(t *testing.T) {
 	require.Len(t, faults, len(kinds))
 	for _, k := range kinds {
 		require.Contains(t, faults, k)
+	}
+}
+
+// TestGroupsOfTheArguments checks both forms of the flag: a cluster with several groups that is judged as one group has
+// violations that are none.
+func TestGroupsOfTheArguments(t *testing.T) {
+	for args, want := range map[string]int{"": 1, "--groups 4": 4, "--http  --groups=16": 16, "--max-groups=3": 1} {
+		require.Equal(t, want, ClusterConfig{Args: strings.Fields(args)}.Groups(), args)
 	}
 }
