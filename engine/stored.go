@@ -226,7 +226,7 @@ func (t *Table) Usage() (entries, bytes int64) {
 		for _, n := range s.Counts.Entries {
 			entries += n
 		}
-		bytes += s.Slab.TakenBytes()
+		bytes += s.Slab.UsedBytes()
 		s.mu.Unlock()
 	}
 	return entries, bytes

@@ -20,8 +20,8 @@ func (p *page) isDirty(word uint16) bool {
 	return p.dirty[i/64]>>(i%64)&1 != 0
 }
 
-// takeDirty clears a dirty bit and returns the first word of its slot.
-func (p *page) takeDirty() (word uint16, ok bool) {
+// popDirty clears a dirty bit and returns the first word of its slot.
+func (p *page) popDirty() (word uint16, ok bool) {
 	for i, m := range p.dirty {
 		if m == 0 {
 			continue
@@ -69,13 +69,13 @@ func (s *Slab) IsDirty(r Ref) bool {
 	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
 }
 
-// TakeDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit or was freed.
-func (s *Slab) TakeDirty(page uint32) Ref {
+// PopDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit or was freed.
+func (s *Slab) PopDirty(page uint32) Ref {
 	p := s.pages[page]
 	if p == nil {
 		return 0
 	}
-	word, ok := p.takeDirty()
+	word, ok := p.popDirty()
 	if !ok {
 		return 0
 	}

@@ -48,7 +48,7 @@ type Slab struct {
 	partial [len(slotLens)]uint32 // by class: first page with free slots, 0 for none
 	live    [len(slotLens)]int    // by class: slots in use
 	count   [len(slotLens)]int    // by class: pages
-	taken   int64                 // bytes of slots in use
+	inUse   int64                 // bytes of slots in use
 	used    *Meter                // bytes of pages
 }
 
@@ -94,7 +94,7 @@ func (s *Slab) Alloc(n int) Ref {
 	}
 	p.live++
 	s.live[class]++
-	s.taken += int64(slotLens[class])
+	s.inUse += int64(slotLens[class])
 	if p.freed == noWord && !p.hasFresh() {
 		s.unlist(id, p)
 	}
@@ -114,7 +114,7 @@ func (s *Slab) Free(r Ref) {
 	p.freed = word
 	p.live--
 	s.live[p.class]--
-	s.taken -= int64(slotLens[p.class])
+	s.inUse -= int64(slotLens[p.class])
 	if !p.listed && !p.emptying {
 		s.list(id, p)
 	}
@@ -245,8 +245,8 @@ func (s *Slab) unlist(id uint32, p *page) {
 	p.next, p.prev, p.listed = 0, 0, false
 }
 
-// TakenBytes returns the size of the slots in use.
-func (s *Slab) TakenBytes() int64 { return s.taken }
+// UsedBytes returns the size of the slots in use.
+func (s *Slab) UsedBytes() int64 { return s.inUse }
 
 // PagesOf returns the number of pages of a class.
 func (s *Slab) PagesOf(class uint8) int { return s.count[class] }

@@ -25,7 +25,7 @@ func TestSlotClasses(t *testing.T) {
 }
 
 // TestSlab takes and frees slots of all sizes, so that pages are made, released, and reused for slots of another size.
-// It marks some slots as dirty. Every slot must keep its contents, and TakeDirty must return every marked slot once.
+// It marks some slots as dirty. Every slot must keep its contents, and PopDirty must return every marked slot once.
 func TestSlab(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -80,7 +80,7 @@ func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]boo
 	met := map[Ref]bool{}
 	for id := range listed {
 		for p := s.pages[id]; p != nil; {
-			word, ok := p.takeDirty()
+			word, ok := p.popDirty()
 			if !ok {
 				break
 			}

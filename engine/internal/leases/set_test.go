@@ -36,7 +36,7 @@ func TestLeases(t *testing.T) {
 				l.set = Read(stored[:])
 			}
 			l.set.Clear(&l.slab)
-			require.Zero(t, l.slab.TakenBytes())
+			require.Zero(t, l.slab.UsedBytes())
 		})
 	}
 }
@@ -84,7 +84,7 @@ func (l *leased) check(t *testing.T, rng *rand.Rand) {
 	require.EqualValues(t, len(l.held), l.set.Count)
 	require.Equal(t, units, l.set.Units)
 	if len(ends) == 0 {
-		require.Zero(t, l.slab.TakenBytes(), "an empty set must take no memory")
+		require.Zero(t, l.slab.UsedBytes(), "an empty set must take no memory")
 		require.Zero(t, l.set.LastExpiryNs(&l.slab, Place{}))
 		return
 	}

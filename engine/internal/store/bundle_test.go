@@ -105,7 +105,7 @@ func TestMembersShareASlot(t *testing.T) {
 		b.use(t, number, "k", int64(number)+1)
 		require.NoError(t, b.Audit())
 	}
-	require.EqualValues(t, b.Slab.Len(b.cell(0, "k").Ref), b.Slab.TakenBytes())
+	require.EqualValues(t, b.Slab.Len(b.cell(0, "k").Ref), b.Slab.UsedBytes())
 	require.Equal(t, arena.ClassOf(BundleLen(len(limiterName(0, "k")), b.reserve)), b.Slab.ClassAt(b.cell(0, "k").Ref))
 	require.Zero(t, b.Moves, "the bundle must have room for all from the beginning")
 	for number := range 8 {
@@ -123,7 +123,7 @@ func TestMembersAreFoundInAnyOrder(t *testing.T) {
 			b.use(t, number, "k", int64(number)+1)
 			require.NoError(t, b.Audit(), "after %d", i)
 		}
-		require.EqualValues(t, b.Slab.Len(b.cell(0, "k").Ref), b.Slab.TakenBytes(), "a limiter stayed outside")
+		require.EqualValues(t, b.Slab.Len(b.cell(0, "k").Ref), b.Slab.UsedBytes(), "a limiter stayed outside")
 		for number := range 8 {
 			require.EqualValues(t, number+1, b.used(number, "k"))
 		}
@@ -210,7 +210,7 @@ func TestAMemberIsReplaced(t *testing.T) {
 		}
 		require.NoError(t, b.Audit())
 	}
-	require.LessOrEqual(t, b.Slab.TakenBytes(), int64(256), "removed members must not take memory for ever")
+	require.LessOrEqual(t, b.Slab.UsedBytes(), int64(256), "removed members must not take memory for ever")
 }
 
 // TestALiveLimiterKeepsItsKind checks that a log does not become a member of a bundle in place. Nothing would then
@@ -252,7 +252,7 @@ func TestABundleExpiresWithItsLastMember(t *testing.T) {
 	c = b.cell(3, "k")
 	b.Drop(&c)
 	b.CollectAll(func() {})
-	require.Zero(t, b.Slab.TakenBytes())
+	require.Zero(t, b.Slab.UsedBytes())
 	require.EqualValues(t, 2, b.Counts.Expired)
 	require.Equal(t, []string{"-l" + string(limiterName(3, "k")), "-m" + string(limiterName(0, "k"))}, b.drain(t))
 	require.Zero(t, b.bundles)
@@ -269,7 +269,7 @@ func TestEvictionOfABundle(t *testing.T) {
 	for b.evict(0) {
 		require.NoError(t, b.Audit())
 	}
-	require.Zero(t, b.Slab.TakenBytes())
+	require.Zero(t, b.Slab.UsedBytes())
 	require.EqualValues(t, 400, b.Counts.Evicted)
 	require.EqualValues(t, 800, b.Counts.Forgiven)
 }

@@ -30,8 +30,8 @@ func (l *removals) add(kind byte, key []byte) {
 	(*l)[last] = append(append((*l)[last], byte(n), byte(n>>8), kind), key...)
 }
 
-// take removes and returns the first key. It is valid until the next add.
-func (l *removals) take() []byte {
+// pop removes and returns the first key. It is valid until the next add.
+func (l *removals) pop() []byte {
 	piece := (*l)[0]
 	end := 2 + int(piece[0]) + int(piece[1])<<8
 	if (*l)[0] = piece[end:]; end == len(piece) {
@@ -127,7 +127,7 @@ func (s *Store) DrainBatch(b *Batch, n int) bool {
 	l := &s.changes
 	for ; n > 0 && len(l.removed) > 0; n-- {
 		key := len(b.buf)
-		b.buf = append(b.buf, l.removed.take()...)
+		b.buf = append(b.buf, l.removed.pop()...)
 		b.spans = append(b.spans, span{key, len(b.buf), len(b.buf)})
 	}
 	for n > 0 && len(l.pages) > 0 && len(b.buf) < DrainBytes {
@@ -148,7 +148,7 @@ func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 		if i%drainFetch == 0 {
 			s.fetched += s.Slab.PrefetchDirty(id, drainFetch)
 		}
-		r := s.Slab.TakeDirty(id)
+		r := s.Slab.PopDirty(id)
 		if r == 0 {
 			break
 		}

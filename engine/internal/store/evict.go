@@ -24,9 +24,9 @@ func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 		return true
 	}
 	if s.mustEvict() {
-		taken := s.Slab.TakenBytes()
+		before := s.Slab.UsedBytes()
 		for range evictMost {
-			enough := taken-s.Slab.TakenBytes() >= int64(n) && !s.memory.closed()
+			enough := before-s.Slab.UsedBytes() >= int64(n) && !s.memory.closed()
 			if enough || !s.evict(keep) || s.Slab.HasSlot(n) {
 				break
 			}

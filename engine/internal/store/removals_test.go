@@ -23,12 +23,12 @@ func TestRemovals(t *testing.T) {
 			l.add('l', key)
 			want = append(want, "l"+string(key))
 		} else if len(want) > 0 {
-			require.Equal(t, want[0], string(l.take()))
+			require.Equal(t, want[0], string(l.pop()))
 			want = want[1:]
 		}
 	}
 	for len(want) > 0 {
-		require.Equal(t, want[0], string(l.take()))
+		require.Equal(t, want[0], string(l.pop()))
 		want = want[1:]
 	}
 	require.Empty(t, l)

@@ -136,7 +136,7 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 		w.write(st)
 	case rule.SlidingLog:
 		log := unitlog.Read(st)
-		log.TakeOut(&s.Slab, int64(x.mark.Lo), units)
+		log.Remove(&s.Slab, int64(x.mark.Lo), units)
 		log.Write(st)
 	}
 }

@@ -44,7 +44,7 @@ func (l *logged) check(t *testing.T, rng *rand.Rand) {
 	require.True(t, slices.Equal(l.at, at))
 	i := len(at)
 	if i == 0 {
-		require.Zero(t, l.slab.TakenBytes(), "an empty log must take no memory")
+		require.Zero(t, l.slab.UsedBytes(), "an empty log must take no memory")
 		return
 	}
 	require.Equal(t, l.at[i-1], l.log.LastNs)
@@ -73,7 +73,7 @@ func TestLog(t *testing.T) {
 				l.log = Read(stored[:])
 			}
 			l.log.Clear(&l.slab)
-			require.Zero(t, l.slab.TakenBytes())
+			require.Zero(t, l.slab.UsedBytes())
 		})
 	}
 }

@@ -2,8 +2,8 @@ package unitlog
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// TakeOut removes up to n units admitted at a time, at any position of the log.
-func (l *Log) TakeOut(s *arena.Slab, atNs, n int64) {
+// Remove removes up to n units admitted at a time, at any position of the log.
+func (l *Log) Remove(s *arena.Slab, atNs, n int64) {
 	before := arena.Ref(0)
 	for r := l.head; r != 0 && n > 0; {
 		b := block(s.At(r))
@@ -12,7 +12,7 @@ func (l *Log) TakeOut(s *arena.Slab, atNs, n int64) {
 			break
 		}
 		if next == 0 || block(s.At(next)).firstNs() >= atNs {
-			gone := b.takeOut(atNs, n)
+			gone := b.remove(atNs, n)
 			l.Units -= gone
 			l.ForgetKept()
 			n -= gone
@@ -48,8 +48,8 @@ func (l *Log) unlink(s *arena.Slab, r, before arena.Ref) {
 	}
 }
 
-// takeOut removes up to n units admitted at a time and returns how many it removed.
-func (b block) takeOut(atNs, n int64) (gone int64) {
+// remove removes up to n units admitted at a time and returns how many it removed.
+func (b block) remove(atNs, n int64) (gone int64) {
 	for n > gone {
 		found, ok := b.recordAt(atNs)
 		if !ok {
