@@ -34,25 +34,25 @@ func (s *shard) catchUpUnder(c *store.Cell, p *Policy, number int, key []byte) {
 // is nil.
 func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit) {
 	old := *s.Limits.At(c.Entry.Limit())
-	turns := p.turns(key, number, &old, s.NowNs)
-	if len(turns) == 0 && (l == nil || !sameLimit(&PolicyLimit{Limit: old}, &PolicyLimit{Limit: *l})) {
+	limitChanges := p.limitChanges(key, number, &old, s.NowNs)
+	if len(limitChanges) == 0 && (l == nil || !sameLimit(&PolicyLimit{Limit: old}, &PolicyLimit{Limit: *l})) {
 		return // an older version of weir has changed the policy: the limit counts from the next decision on
 	}
-	if l == nil || changesAlgorithm(&old, turns) {
+	if l == nil || changesAlgorithm(&old, limitChanges) {
 		s.Vanish(c)
 		return
 	}
-	if len(turns) > 0 {
-		s.EndAllocations(c, turns[0].AtNs)
+	if len(limitChanges) > 0 {
+		s.EndAllocations(c, limitChanges[0].AtNs)
 	}
 	x := bringing{limit: old, state: readOutcome(c.Entry)}
-	for i := range turns {
-		if !x.adopt(&turns[i]) {
+	for i := range limitChanges {
+		if !x.adopt(&limitChanges[i]) {
 			s.Vanish(c)
 			return
 		}
 	}
-	s.Renew(c, l, len(turns) == 0)
+	s.Renew(c, l, len(limitChanges) == 0)
 	if store.HasLog(c.Entry.Kind()) {
 		s.CutLog(c.Entry, x.cutNs)
 	} else {
@@ -62,9 +62,9 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 }
 
 // changesAlgorithm reports whether a limiter of a limit starts empty on the way.
-func changesAlgorithm(old *Limit, turns []turn) bool {
-	for i := range turns {
-		if turns[i].to == nil || turns[i].to.Limit.Algorithm != old.Algorithm {
+func changesAlgorithm(old *Limit, limitChanges []limitChange) bool {
+	for i := range limitChanges {
+		if limitChanges[i].to == nil || limitChanges[i].to.Limit.Algorithm != old.Algorithm {
 			return true
 		}
 	}
@@ -79,7 +79,7 @@ type bringing struct {
 }
 
 // adopt replaces the limit at a change: what was used stays used. It returns false if the limiter is idle then.
-func (x *bringing) adopt(t *turn) bool {
+func (x *bringing) adopt(t *limitChange) bool {
 	l := &t.to.Limit
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:

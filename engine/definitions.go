@@ -21,8 +21,8 @@ import (
 // is idle through more changes keeps its definition until the oldest change that is remembered.
 const maxPast = 128
 
-// stage is a moment at which a definition begins or ends, with the difference of wall clock and limiter time then.
-type stage struct {
+// boundary is a moment at which a definition begins or ends, with the difference of wall clock and limiter time then.
+type boundary struct {
 	rule.Moment
 	offsetNs int64
 }
@@ -31,20 +31,20 @@ type stage struct {
 type definition struct {
 	pattern     string // of the override; empty: of the policy
 	limits      []PolicyLimit
-	from, until stage
+	from, until boundary
 }
 
 // origin is when limits came into force. It is zero for the first limits of a policy, and for limits that an older
 // version of weir has set.
 type origin struct {
-	from  stage
+	from  boundary
 	since []rule.Moment // by limit: since when the policy has had this limit in this place; nil: all zero
 }
 
 // history is what a policy remembers of its changes.
 type history struct {
 	past    []definition // in the order of their ends
-	horizon stage        // the end of the last definition that is forgotten
+	horizon boundary     // the end of the last definition that is forgotten
 
 	// ready computes the following fields.
 	overridden bool // overrides exist or are remembered
@@ -67,8 +67,8 @@ func (o *origin) sinceOf(i int) rule.Moment {
 	return rule.Moment{}
 }
 
-// followed returns the origin of limits that replace others at a stage. A limit that stays keeps its origin.
-func (o *origin) followed(old, next []PolicyLimit, at stage) origin {
+// followed returns the origin of limits that replace others at a boundary. A limit that stays keeps its origin.
+func (o *origin) followed(old, next []PolicyLimit, at boundary) origin {
 	to := origin{from: at}
 	for i := range next {
 		since := at.Moment
@@ -95,16 +95,16 @@ func sameLimits(a, b []PolicyLimit) bool {
 	return slices.EqualFunc(a, b, func(x, y PolicyLimit) bool { return sameLimit(&x, &y) })
 }
 
-// follow records in a policy how its definitions differ from those of the policy before the change, at a stage.
-func (p *Policy) follow(old *Policy, at stage) {
+// follow records in a policy how its definitions differ from those of the policy before the change, at a boundary.
+func (p *Policy) follow(old *Policy, at boundary) {
 	p.past = slices.Clone(old.past)
-	ends := func(pattern string, limits []PolicyLimit, from, until stage) {
+	ends := func(pattern string, limits []PolicyLimit, from, until boundary) {
 		if len(limits) > 0 {
 			p.past = append(p.past, definition{pattern, limits, from, until})
 		}
 	}
 	for i := range old.Overrides {
-		if o := &old.Overrides[i]; o.UntilNs <= at.AtNs && o.from != (stage{}) {
+		if o := &old.Overrides[i]; o.UntilNs <= at.AtNs && o.from != (boundary{}) {
 			ends(o.Pattern, o.Limits, o.from, o.end())
 		}
 	}
@@ -154,18 +154,18 @@ func (p *Policy) override(pattern string) *Override {
 }
 
 // end returns when an override ends by its time to live.
-func (o *Override) end() stage {
-	return stage{rule.Moment{AtNs: o.UntilNs}, o.from.offsetNs}
+func (o *Override) end() boundary {
+	return boundary{rule.Moment{AtNs: o.UntilNs}, o.from.offsetNs}
 }
 
 // readyHistory computes what each check would otherwise compute again.
 func (p *Policy) readyHistory() {
 	p.dated = datedLimits(p.Limits, &p.origin)
-	p.moves = len(p.past) > 0 || p.horizon != stage{} || p.since != nil
+	p.moves = len(p.past) > 0 || p.horizon != boundary{} || p.since != nil
 	for i := range p.Overrides {
 		o := &p.Overrides[i]
 		o.dated = datedLimits(o.Limits, &o.origin)
-		p.moves = p.moves || o.from != stage{}
+		p.moves = p.moves || o.from != boundary{}
 	}
 	p.endedKeys, p.endedGlobs = nil, nil
 	for i := range p.past {
@@ -219,7 +219,7 @@ func (p *Policy) lookup(key []byte, nowNs int64, aging bool) (limits []PolicyLim
 		return p.dated, since
 	}
 	ended := func(o *Override) {
-		if o.from != (stage{}) && len(o.Limits) > 0 {
+		if o.from != (boundary{}) && len(o.Limits) > 0 {
 			since = since.Later(rule.Moment{AtNs: o.UntilNs})
 		}
 	}
@@ -258,33 +258,33 @@ func (p *Policy) endedBefore(pattern string, key []byte, since rule.Moment) rule
 	return since
 }
 
-// turn is a change of one limit for a key: to no limit if to is nil.
-type turn struct {
-	stage
+// limitChange is a change of one limit for a key: to no limit if to is nil.
+type limitChange struct {
+	boundary
 	to *PolicyLimit
 }
 
-// turns returns the changes of a limit for a key, from the moment since when a limiter's limit was in force until a
-// time.
-func (p *Policy) turns(key []byte, number int, old *Limit, untilNs int64) (found []turn) {
+// limitChanges returns the changes of a limit for a key, from the moment since when a limiter's limit was in force
+// until a time.
+func (p *Policy) limitChanges(key []byte, number int, old *Limit, untilNs int64) (found []limitChange) {
 	all := p.definitionsOf(key)
-	var stages []stage
-	for _, at := range append(all.stages(), p.horizon) {
+	var boundaries []boundary
+	for _, at := range append(all.boundaries(), p.horizon) {
 		if old.Since.Before(at.Moment) && at.AtNs <= untilNs && !at.Before(p.horizon.Moment) {
-			stages = append(stages, at)
+			boundaries = append(boundaries, at)
 		}
 	}
-	slices.SortFunc(stages, func(a, b stage) int { return compareMoments(a.Moment, b.Moment) })
+	slices.SortFunc(boundaries, func(a, b boundary) int { return compareMoments(a.Moment, b.Moment) })
 	was := all.at(old.Since, number)
 	if entry := (PolicyLimit{Limit: *old}); was == nil || !sameLimit(&PolicyLimit{Limit: was.Limit}, &entry) {
 		was = &entry
 	}
-	for _, at := range stages {
+	for _, at := range boundaries {
 		to := all.at(at.Moment, number)
 		if to == nil && was == nil || to != nil && was != nil && sameLimit(to, was) {
 			continue
 		}
-		found = append(found, turn{at, to})
+		found = append(found, limitChange{at, to})
 		was = to
 	}
 	return found
@@ -306,7 +306,7 @@ func (p *Policy) definitionsOf(key []byte) (all definitions) {
 	for i := range p.past {
 		add(p.past[i])
 	}
-	add(definition{"", p.Limits, p.from, stage{Moment: rule.Moment{AtNs: Never}}})
+	add(definition{"", p.Limits, p.from, boundary{Moment: rule.Moment{AtNs: Never}}})
 	slices.SortStableFunc(all, func(a, b definition) int {
 		if base := cmp.Compare(arith.OneIf(a.pattern == ""), arith.OneIf(b.pattern == "")); base != 0 {
 			return base
@@ -316,8 +316,8 @@ func (p *Policy) definitionsOf(key []byte) (all definitions) {
 	return all
 }
 
-// stages returns the moments at which definitions begin or end.
-func (all definitions) stages() (list []stage) {
+// boundaries returns the moments at which definitions begin or end.
+func (all definitions) boundaries() (list []boundary) {
 	for i := range all {
 		list = append(list, all[i].from, all[i].until)
 	}

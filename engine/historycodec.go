@@ -12,9 +12,9 @@ import (
 // of policycodec.go alone, so that older versions can read it.
 //
 //	stored     = 4 length zones origin origins(of the overrides) past(n, definition ...) horizon terms
-//	origin     = stage since(n, moment ...)
+//	origin     = boundary since(n, moment ...)
 //	definition = pattern from until limits
-//	stage      = moment offset
+//	boundary      = moment offset
 //
 // The length is that of the history, with zones as in the terms.
 const historyFormat = 4
@@ -38,23 +38,23 @@ func (p *Policy) appendStored(b []byte) []byte {
 		d := &p.past[i]
 		e.int(int64(len(d.pattern)))
 		e.b = append(e.b, d.pattern...)
-		e.stage(d.from)
-		e.stage(d.until)
+		e.boundary(d.from)
+		e.boundary(d.until)
 		e.limits(d.limits)
 	}
-	e.stage(p.horizon)
+	e.boundary(p.horizon)
 	to := policyEncoder{b: append(b, historyFormat)}
 	to.int(int64(len(e.b)))
 	return p.Append(append(to.b, e.b...))
 }
 
-func (e *policyEncoder) stage(s stage) {
+func (e *policyEncoder) boundary(s boundary) {
 	e.b = s.Append(e.b)
 	e.int(s.offsetNs)
 }
 
 func (e *policyEncoder) origin(o *origin) {
-	e.stage(o.from)
+	e.boundary(o.from)
 	e.int(int64(len(o.since)))
 	for _, m := range o.since {
 		e.b = m.Append(e.b)
@@ -78,24 +78,24 @@ func decodeStored(name string, b []byte) (*Policy, error) {
 		p.Overrides[i].origin = d.origin(len(p.Overrides[i].Limits))
 	}
 	for n := d.Within(0, maxPast); n > 0 && !d.Bad; n-- {
-		x := definition{pattern: string(d.Bytes(d.Within(0, MaxKeyLen))), from: d.stage(), until: d.stage()}
+		x := definition{pattern: string(d.Bytes(d.Within(0, MaxKeyLen))), from: d.boundary(), until: d.boundary()}
 		x.limits = d.limits()
 		p.past = append(p.past, x)
 	}
-	p.horizon = d.stage()
+	p.horizon = d.boundary()
 	if d.Bad || len(d.B) > 0 {
 		return nil, fmt.Errorf("%w: the history of policy %q", ErrStored, name)
 	}
 	return p, nil
 }
 
-func (d *policyDecoder) stage() stage {
-	return stage{rule.ReadMoment(&d.Decoder), d.Within(-arith.Never, arith.Never)}
+func (d *policyDecoder) boundary() boundary {
+	return boundary{rule.ReadMoment(&d.Decoder), d.Within(-arith.Never, arith.Never)}
 }
 
 // origin decodes the origin of so many limits.
 func (d *policyDecoder) origin(limits int) (o origin) {
-	o.from = d.stage()
+	o.from = d.boundary()
 	n := d.Within(0, MaxPolicyLimits)
 	d.Bad = d.Bad || n > 0 && n != int64(limits)
 	for ; n > 0 && !d.Bad; n-- {

@@ -37,7 +37,7 @@ type order struct {
 	batch   *Op    // the OpFollow of the batch that is carried out; nil: none
 
 	// removed are the last blocks that were removed, in the order of their versions: all since the version complete.
-	// The elements of the slice do not change, so that a Shared has it without a copy.
+	// The elements of the slice do not change, so that SharedItems have it without a copy.
 	removed  []removal
 	complete uint64
 }
@@ -57,8 +57,8 @@ type Item struct {
 	untilNs int64  // of a block, by the clock of this group
 }
 
-// Shared is a copy of the shared items of a table.
-type Shared struct {
+// SharedItems is a copy of the shared items of a table.
+type SharedItems struct {
 	Version, Steps uint64
 	NowNs          int64 // limiter time of the copy
 	Policies       *Policies
@@ -75,10 +75,10 @@ type SharedBlock struct {
 }
 
 // Policy returns the item of a policy.
-func (s *Shared) Policy(name string) Item { return s.order.items[string(policyClass)+name] }
+func (s *SharedItems) Policy(name string) Item { return s.order.items[string(policyClass)+name] }
 
 // Blocks returns the blocks that are in force.
-func (s *Shared) Blocks() iter.Seq[SharedBlock] {
+func (s *SharedItems) Blocks() iter.Seq[SharedBlock] {
 	return func(yield func(SharedBlock) bool) {
 		if s.blocks == nil {
 			return
@@ -91,7 +91,7 @@ func (s *Shared) Blocks() iter.Seq[SharedBlock] {
 	}
 }
 
-func (s *Shared) block(x *blockEverywhere) SharedBlock {
+func (s *SharedItems) block(x *blockEverywhere) SharedBlock {
 	version := max(x.version, s.order.floor)
 	if s.order.blocks > 0 {
 		version = max(version, s.order.items[blockItem+x.key].Version)
@@ -100,7 +100,7 @@ func (s *Shared) block(x *blockEverywhere) SharedBlock {
 }
 
 // Block returns the block of a key, if one is in force.
-func (s *Shared) Block(key string) (b SharedBlock, there bool) {
+func (s *SharedItems) Block(key string) (b SharedBlock, there bool) {
 	if s.blocks == nil {
 		return b, false
 	}
@@ -113,7 +113,7 @@ func (s *Shared) Block(key string) (b SharedBlock, there bool) {
 
 // BlocksSince returns the blocks in force that have changed since a version, and the keys of those that were removed
 // since then and that may have a block again. It returns false if that is not known.
-func (s *Shared) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
+func (s *SharedItems) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
 	o := &s.order
 	if o.blocks > 0 || version <= o.floor || version < o.complete {
 		return nil, nil, false
@@ -132,7 +132,7 @@ func (s *Shared) BlocksSince(version uint64) (changed []SharedBlock, removed []s
 }
 
 // SameBlocks reports whether two copies of one table are sure to have the same blocks, but for those that have ended.
-func (s *Shared) SameBlocks(other *Shared) bool {
+func (s *SharedItems) SameBlocks(other *SharedItems) bool {
 	return s.blocks == other.blocks && s.order.floor == other.order.floor && s.order.blocks == other.order.blocks &&
 		s.order.blocks == 0
 }
@@ -140,7 +140,7 @@ func (s *Shared) SameBlocks(other *Shared) bool {
 // blockItem begins the name of an item that is a block everywhere.
 const blockItem = "b"
 
-// SharedVersion returns Shared.Version.
+// SharedVersion returns SharedItems.Version.
 func (t *Table) SharedVersion() uint64 {
 	t.order.mu.Lock()
 	defer t.order.mu.Unlock()
@@ -148,13 +148,13 @@ func (t *Table) SharedVersion() uint64 {
 }
 
 // Shared returns a copy of the shared items. The stamp decides which blocks are in force.
-func (t *Table) Shared(at Stamp) *Shared {
+func (t *Table) Shared(at Stamp) *SharedItems {
 	t.shards[0].mu.Lock() // a change of a shared item holds the locks of all shards
 	defer t.shards[0].mu.Unlock()
 	t.order.mu.Lock()
 	defer t.order.mu.Unlock()
 	o := &t.order
-	return &Shared{
+	return &SharedItems{
 		Version: o.version, Steps: o.steps, NowNs: at.NowNs, Policies: t.policies.Load(),
 		table: t, blocks: t.everywhere.Load(),
 		order: order{

@@ -66,8 +66,8 @@ func (t *Table) changed(set *Policies, at Stamp, op *Op, d *Decision) *Policies 
 	}
 	if old != nil && t.Rules() >= RulesDefinitions {
 		now := rule.Moment{AtNs: at.NowNs, Version: old.Version + 1}
-		if next.follow(old, stage{now, at.WallOffsetNs}); change.Reset { // no usage is left
-			next.past, next.horizon = nil, stage{}
+		if next.follow(old, boundary{now, at.WallOffsetNs}); change.Reset { // no usage is left
+			next.past, next.horizon = nil, boundary{}
 		}
 	}
 	next = next.ready(next.tally)

@@ -53,7 +53,7 @@ func decoded[T any](payload []byte, act func(T) error) error {
 // status returns the status of this node.
 func (n *Node) status() host.Status {
 	addr, leader := n.raft.LeaderWithID()
-	index, _ := n.fsm.Check()
+	index, _ := n.fsm.LastHistory()
 	_, seen := n.fsm.LastArrival()
 	var members []string
 	var at uint64

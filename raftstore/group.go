@@ -165,7 +165,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.LocalID = raft.ServerID(n.own.Options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = n.own.Options.Heartbeat, n.own.Options.Heartbeat
 	// A leader that withheld its heartbeats for a moment (transport.Gate) must not resign before its followers may
-	// elect another leader. No guarantee depends on the leader lease; see quorum.Check.
+	// elect another leader. No guarantee depends on the leader lease; see quorum.Rounds.
 	c.LeaderLeaseTimeout = n.own.Options.Heartbeat
 	c.CommitTimeout = n.own.Options.CommitTimeout()
 	c.MaxAppendEntries = maxAppendEntries
@@ -187,7 +187,7 @@ func (n *Node) startParts() {
 		n.own.Go(task)
 	}
 	for _, check := range []func(){
-		n.watchdog.Check, n.housekeep, n.collect, n.pipeline.Settle, n.leadership.LeaveIfSlow,
+		n.watchdog.Check, n.housekeep, n.collect, n.pipeline.FreeMemory, n.leadership.LeaveIfSlow,
 		n.snapshots.TakeIfDue, n.membership.Promote,
 	} {
 		n.own.Every(timers.HousekeepEvery, check)
@@ -224,7 +224,7 @@ func (n *Node) Servers() []raft.Server { return n.raft.Servers() }
 
 // Progress implements host.Consensus.
 func (n *Node) Progress() (applied, committed uint64) {
-	applied, _ = n.fsm.Check()
+	applied, _ = n.fsm.LastHistory()
 	return applied, n.raft.CommitIndex()
 }
 

@@ -54,11 +54,11 @@ func (n *Node) FromBlock(key []byte) engine.FromBlock {
 	return n.fsm.Table.Load().FromBlock(n.reads.LookStamp(), key)
 }
 
-// SharedVersion returns the version of the shared items; see engine.Shared.
+// SharedVersion returns the version of the shared items; see engine.SharedItems.
 func (n *Node) SharedVersion() uint64 { return n.fsm.Table.Load().SharedVersion() }
 
 // Shared returns the policies and the blocks everywhere at the last entry applied here.
-func (n *Node) Shared() *engine.Shared {
+func (n *Node) Shared() *engine.SharedItems {
 	return n.fsm.Table.Load().Shared(n.reads.LookStamp())
 }
 
@@ -83,7 +83,7 @@ func (n *Node) Stats() engine.Stats {
 func (n *Node) Digest() (index, hash uint64) {
 	n.fsm.Whole.Lock()
 	defer n.fsm.Whole.Unlock()
-	index, history := n.fsm.Check()
+	index, history := n.fsm.LastHistory()
 	return index, history ^ n.fsm.Table.Load().StateHash(n.fsm.LastStamp())
 }
 
@@ -109,7 +109,7 @@ func (n *Node) Advance(d time.Duration) bool {
 // Topology describes the cluster. It is cheap: the descriptions of the nodes are refreshed a few times a second, and
 // the other fields are read at the call.
 func (n *Node) Topology() *limiter.Topology {
-	index, _ := n.fsm.Check()
+	index, _ := n.fsm.LastHistory()
 	_, leader := n.raft.LeaderWithID()
 	t := &limiter.Topology{
 		ClusterID: n.own.Identity.Self().ClusterID, Self: n.own.Options.NodeID, Leader: string(leader),

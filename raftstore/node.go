@@ -42,10 +42,10 @@ type Node struct {
 	transport carrier
 	queue     *queue.Queue
 	cluster   *membership.Cluster
-	confirms  *quorum.Check
+	confirms  *quorum.Rounds
 
 	format     *format.Format
-	divergence *divergence.Check
+	divergence *divergence.Judge
 	leadership *leadership.Leadership
 	reads      *readindex.Reads
 	pipeline   *pipeline.Pipeline

@@ -21,7 +21,7 @@ func (n *Node) makeParts() {
 	own, m := n.own, n.newMachine()
 	o := &own.Options
 	n.fsm = m
-	n.confirms = &quorum.Check{
+	n.confirms = &quorum.Rounds{
 		Self: o.NodeID, Term: n.raft.Term, Voters: n.raft.Voters, Ask: own.Peers.Wake, Stop: own.Stop,
 	}
 	n.format = format.New(format.Config{
@@ -45,7 +45,7 @@ func (n *Node) makeParts() {
 		Log: own.Log,
 	})
 	n.watchdog = watchdog.New(watchdog.Config{
-		Self: o.NodeID, Heartbeat: o.Heartbeat, Raft: n.raft, Committed: m.Committed.Load, Log: n.logs,
+		Self: o.NodeID, Heartbeat: o.Heartbeat, Raft: n.raft, Committed: m.Committed.Load, Writes: n.logs,
 		Handover: &n.leadership.Handover, Identity: own.Identity, Peers: own.Peers, Closing: own.Closing,
 		Fatal: own.Fatal,
 	})

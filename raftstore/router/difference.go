@@ -13,7 +13,7 @@ import (
 // difference returns the operations that make the shared items of have those of want, in an order in which each is
 // accepted: removals first, and policies that become smaller before those that grow. Without the last comparison it
 // compares only the blocks that have changed since the version of have, if they are known.
-func difference(want, have *engine.Shared, last *comparison) (ops []engine.Op) {
+func difference(want, have *engine.SharedItems, last *comparison) (ops []engine.Op) {
 	for _, p := range have.Policies.All() {
 		if want.Policies.Get([]byte(p.Name)) == nil {
 			ops = append(ops, change(p.Name, engine.PolicyChange{Do: engine.PolicyDelete}))
@@ -37,7 +37,7 @@ func difference(want, have *engine.Shared, last *comparison) (ops []engine.Op) {
 }
 
 // policyDifference returns the changes of policies that want has.
-func policyDifference(want, have *engine.Shared) (ops []engine.Op) {
+func policyDifference(want, have *engine.SharedItems) (ops []engine.Op) {
 	growth := func(p *engine.Policy) int {
 		n := len(p.Append(nil))
 		if old := have.Policies.Get([]byte(p.Name)); old != nil {
@@ -63,7 +63,7 @@ func policyDifference(want, have *engine.Shared) (ops []engine.Op) {
 
 // differenceOf returns the changes that make the policy of have, which may not exist, the policy of want. Only the last
 // one has the version of the item, so that a batch that ends before it is continued.
-func differenceOf(p *engine.Policy, want, have *engine.Shared) (ops []engine.Op) {
+func differenceOf(p *engine.Policy, want, have *engine.SharedItems) (ops []engine.Op) {
 	old, item, was := have.Policies.Get([]byte(p.Name)), want.Policy(p.Name), have.Policy(p.Name)
 	changed := old == nil || was.Version != item.Version || was.Reset != item.Reset
 	if changed {
@@ -101,7 +101,7 @@ func differenceOf(p *engine.Policy, want, have *engine.Shared) (ops []engine.Op)
 // blockChanges returns the changes of blocks everywhere: it compares some blocks of want, and lifts blocks of have that
 // want does not have.
 func blockChanges(
-	want, have *engine.Shared, blocks iter.Seq[engine.SharedBlock], keys iter.Seq[string],
+	want, have *engine.SharedItems, blocks iter.Seq[engine.SharedBlock], keys iter.Seq[string],
 ) (ops []engine.Op) {
 	for key := range keys {
 		_, had := have.Block(key)

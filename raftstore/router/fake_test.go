@@ -104,8 +104,8 @@ func (g *fakeGroup) Policies() *engine.Policies                { return g.table.
 func (g *fakeGroup) RandomKey() []byte                         { return g.table.RandomKey(at, 7) }
 func (g *fakeGroup) Stats() engine.Stats                       { return g.table.StatsWithin(at, g.slots) }
 
-func (g *fakeGroup) SharedVersion() uint64  { return g.table.SharedVersion() }
-func (g *fakeGroup) Shared() *engine.Shared { return g.table.Shared(at) }
+func (g *fakeGroup) SharedVersion() uint64       { return g.table.SharedVersion() }
+func (g *fakeGroup) Shared() *engine.SharedItems { return g.table.Shared(at) }
 
 func (g *fakeGroup) Top(v engine.Verdict, n int) []engine.Heavy { return g.table.Top(at, v, n) }
 

@@ -47,7 +47,7 @@ var errLost = errors.New("the first group has lost changes that this group has")
 var errBehind = errors.New("other nodes changed the group at the same time")
 
 // sharedAt returns the shared items of the first group at a version or later.
-func (r *Router) sharedAt(version uint64) (*engine.Shared, error) {
+func (r *Router) sharedAt(version uint64) (*engine.SharedItems, error) {
 	first, err := r.group(0)
 	if err == nil && first.SharedVersion() < version {
 		err = first.ReadIndex()
@@ -59,7 +59,7 @@ func (r *Router) sharedAt(version uint64) (*engine.Shared, error) {
 }
 
 // bring brings a group to the first group's version. It goes on for bringFor.
-func (r *Router) bring(g Group, want *engine.Shared) (err error) {
+func (r *Router) bring(g Group, want *engine.SharedItems) (err error) {
 	for end := time.Now().Add(r.bringFor); ; {
 		var done bool
 		done, err = r.bringOnce(g, want, nil)
@@ -76,7 +76,7 @@ func (r *Router) bring(g Group, want *engine.Shared) (err error) {
 
 // bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed. With the last
 // comparison of the group it compares all items also at the first group's version.
-func (r *Router) bringOnce(g Group, want *engine.Shared, last *comparison) (done bool, err error) {
+func (r *Router) bringOnce(g Group, want *engine.SharedItems, last *comparison) (done bool, err error) {
 	have := g.Shared()
 	if have.Version > want.Version {
 		return true, r.ahead(have.Version)
@@ -114,10 +114,10 @@ func (r *Router) bringOnce(g Group, want *engine.Shared, last *comparison) (done
 }
 
 // comparison is one of all items in two groups, which were equal.
-type comparison struct{ want, have *engine.Shared }
+type comparison struct{ want, have *engine.SharedItems }
 
 // covers reports whether the blocks of the groups must still be equal.
-func (c comparison) covers(want, have *engine.Shared) bool {
+func (c comparison) covers(want, have *engine.SharedItems) bool {
 	if c.want == nil || !want.SameBlocks(c.want) || !have.SameBlocks(c.have) {
 		return false
 	}
@@ -184,7 +184,7 @@ func (r *Router) compare(groups []followed, all bool) {
 		clear(groups)
 		return
 	}
-	var want *engine.Shared
+	var want *engine.SharedItems
 	for i, g := range r.live() {
 		if i == 0 {
 			continue

@@ -18,7 +18,7 @@ import (
 
 // items lists the shared items of a group, with the versions of their last changes, and without what each group counts
 // or stamps alone.
-func items(s *engine.Shared) (list []string) {
+func items(s *engine.SharedItems) (list []string) {
 	for _, p := range s.Policies.All() {
 		list = append(list, fmt.Sprintf("%s %+v %x", p.Name, s.Policy(p.Name), terms(p)))
 		for _, o := range p.Overrides {
@@ -150,7 +150,7 @@ func TestALateBatchChangesNothing(t *testing.T) {
 	r, groups := newTest(t, 2)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
 	decide(t, r, block)
-	old, have := groups[0].Shared(), &engine.Shared{Policies: groups[1].Policies()}
+	old, have := groups[0].Shared(), &engine.SharedItems{Policies: groups[1].Policies()}
 	decide(t, r, engine.Op{Code: engine.OpUnblock, Key: block.Key})
 	for _, from := range []uint64{0, 1, old.Version} {
 		begin := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Cost: int64(old.Version), WaitNs: int64(from)}

@@ -19,9 +19,9 @@ type Group interface {
 	limiter.StorageReporter
 	limiter.ConsensusReporter
 	limiter.Archiver
-	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.Shared.
+	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.SharedItems.
 	SharedVersion() uint64
-	Shared() *engine.Shared
+	Shared() *engine.SharedItems
 	// The following methods are those of limiter.Replica. Topology describes this group alone.
 	Topology() *limiter.Topology
 	ReadIndex() error
