@@ -95,7 +95,7 @@ func (d *Decoder) limit() {
 	d.last.Mode, d.last.Strikes = engine.WindowMode(modes&(1<<strikesShift-1)), engine.StrikeMode(modes>>strikesShift)
 	d.last.Rate.Units, d.last.Rate.PerNs = d.varint(), d.varint()
 	d.last.Max, d.last.WindowNs = d.varint(), d.varint()
-	d.last.Steps = engine.Steps(d.take(uint64(d.varint())))
+	d.last.Steps = engine.Steps(d.read(uint64(d.varint())))
 }
 
 func (d *Decoder) extra(op *engine.Op) {
@@ -132,7 +132,7 @@ func (d *Decoder) extra(op *engine.Op) {
 		d.bad = d.bad || len(op.From) == 0
 	}
 	if which&extraAsks != 0 {
-		copy(op.Asks[:], d.take(uint64(len(op.Asks))))
+		copy(op.Asks[:], d.read(uint64(len(op.Asks))))
 		d.bad = d.bad || !bound(op)
 	}
 }
@@ -193,15 +193,15 @@ func (d *Decoder) bits(known int) byte {
 }
 
 func (d *Decoder) byte() byte {
-	if b := d.take(1); len(b) == 1 {
+	if b := d.read(1); len(b) == 1 {
 		return b[0]
 	}
 	return 0
 }
 
-func (d *Decoder) bytes() []byte { return d.take(d.uvarint()) }
+func (d *Decoder) bytes() []byte { return d.read(d.uvarint()) }
 
-func (d *Decoder) take(n uint64) []byte {
+func (d *Decoder) read(n uint64) []byte {
 	if n > uint64(len(d.b)) {
 		d.bad, d.b = true, nil
 		return nil

@@ -146,8 +146,8 @@ func (t *Traces) Entry(e raftstore.Entry) {
 	}
 	ctx, all := t.span(context.Background(), "entry", e.Begun, attribute.Int("weir.operations", e.Ops))
 	t.part(ctx, "propose", e.Begun, e.Proposed)
-	t.part(ctx, "commit", e.Proposed, e.Settled)
-	finish(all, e.Settled, e.Err)
+	t.part(ctx, "commit", e.Proposed, e.Answered)
+	finish(all, e.Answered, e.Err)
 }
 
 func (t *Traces) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context,

@@ -11,7 +11,7 @@ const (
 	// renewAfter is how old the known sizes of the tables may be. A flood of new keys takes some hundred KiB in this
 	// time.
 	renewAfter = 10 * time.Millisecond
-	// reclaimSteps bounds the steps to free pages that one call of Settle makes, and so its time to some milliseconds.
+	// reclaimSteps bounds the steps to free pages that one call of FreePages makes, and so its time to some milliseconds.
 	reclaimSteps = 128
 )
 
@@ -206,9 +206,9 @@ func (b *Budget) exceeding() (large []*Share) {
 	return large
 }
 
-// Settle lets the table free some pages if it exceeds its part of High, or if it uses the pool and the pool is
+// FreePages lets the table free some pages if it exceeds its part of High, or if it uses the pool and the pool is
 // exhausted. Else it frees no pages.
-func (s *Share) Settle() {
+func (s *Share) FreePages() {
 	b := s.budget
 	if b.equal {
 		return // the table frees pages by its own bound

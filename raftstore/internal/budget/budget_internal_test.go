@@ -87,7 +87,7 @@ func TestEqualParts(t *testing.T) {
 	require.EqualValues(t, 5_250, shares[0].Over(9_000, High))
 	require.EqualValues(t, -2_500, shares[1].Over(1_000, Soft))
 	require.Zero(t, shares[1].PoolExcess(1<<20, Full))
-	shares[0].Settle()
+	shares[0].FreePages()
 	shares[0].Grown()
 	require.Zero(t, tables[0].high, "a table with a bound of its own frees pages by that bound")
 	require.Zero(t, tables[0].evicted)
@@ -101,7 +101,7 @@ func TestEqualParts(t *testing.T) {
 func TestNoBound(t *testing.T) {
 	tables, shares := join(New(0, 4, true), 9_000, 1_000)
 	shares[0].Grown()
-	shares[0].Settle()
+	shares[0].FreePages()
 	require.Equal(t, table{bytes: 9_000}, *tables[0])
 }
 
@@ -146,9 +146,9 @@ func TestAnExcessIsOfNow(t *testing.T) {
 	})
 }
 
-// TestSettle checks when a table frees pages: above its part of High, or above its reserved part while the pool is
+// TestFreePages checks when a table frees pages: above its part of High, or above its reserved part while the pool is
 // used up.
-func TestSettle(t *testing.T) {
+func TestFreePages(t *testing.T) {
 	const never = math.MaxInt64
 	for name, c := range map[string]struct {
 		sizes []int64
@@ -160,7 +160,7 @@ func TestSettle(t *testing.T) {
 		"it is within its reserved one": {[]int64{3_000, 99_000}, table{high: never, urgent: never}},
 	} {
 		tables, shares := join(New(16_000, 2, true), c.sizes...)
-		shares[0].Settle()
+		shares[0].FreePages()
 		c.want.bytes = c.sizes[0]
 		require.Equal(t, c.want, *tables[0], name)
 	}

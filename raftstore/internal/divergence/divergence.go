@@ -20,7 +20,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Check decides which nodes have the right state when two of them differ. The log is the same on every node. So a
+// Judge decides which nodes have the right state when two of them differ. The log is the same on every node. So a
 // node with another history has computed other results: its processor, its memory or its build is at fault. An entry
 // only shows that follower and leader differ, not which of them is wrong. The node asks every voter for its history
 // at one entry:
@@ -28,22 +28,22 @@ import (
 //   - A majority of the voters has this node's history: this node continues.
 //   - A majority has one other history: this node is wrong, and stops for good.
 //   - Neither within the limit, because voters are down or too many differ: a follower stops without a mark and may
-//     start again. A node that led when the check began continues; it has lost a follower, and so perhaps its
+//     start again. A node that led when the dispute began continues; it has lost a follower, and so perhaps its
 //     leadership.
 //
-// The question carries the history of the node that asks. A node with another history begins its own check. So a
+// The question carries the history of the node that asks. A node with another history begins its own dispute. So a
 // leader with a wrong state also stops.
-type Check struct {
+type Judge struct {
 	Config
 
-	found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
-	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
+	found    chan fsm.Difference // holds the difference for the next dispute; capacity 1, later ones are dropped
+	UnderWay atomic.Bool         // a dispute is under way: this node withholds its answers
 
 	started  atomic.Bool
 	checking timers.Single
 }
 
-// Config has what a Check needs.
+// Config has what a Judge needs.
 type Config struct {
 	Self      string // the id of this node
 	Heartbeat time.Duration
@@ -56,7 +56,7 @@ type Config struct {
 	Forbid    func(reason string) error // marks the data directory, so that the node does not start again
 }
 
-// Raft tells a check about the group's members.
+// Raft tells a Judge about the group's members.
 type Raft interface {
 	State() raft.RaftState
 	Voters() []string
@@ -64,33 +64,33 @@ type Raft interface {
 
 // History is the history of this node's state machine.
 type History interface {
-	// Check returns the last entry applied, and the history up to it.
-	Check() (index, hash uint64)
+	// LastHistory returns the last entry applied, and the history up to it.
+	LastHistory() (index, hash uint64)
 	// HistoryAt returns the history at an entry, or false if it is not applied yet or no longer remembered.
 	HistoryAt(index uint64) (uint64, bool)
 }
 
-// Peers connects a check to the other nodes.
+// Peers connects a Judge to the other nodes.
 type Peers interface {
 	// Client returns the connection to a member, or nil for this node and unknown nodes.
 	Client(id string) *peer.Client
 }
 
-// New returns a check for a group that has not started.
-func New(c Config) *Check { return &Check{Config: c, found: make(chan fsm.Difference, 1)} }
+// New returns the judge of a group that has not started.
+func New(c Config) *Judge { return &Judge{Config: c, found: make(chan fsm.Difference, 1)} }
 
 const (
 	// askHistoryAgain is the pause before voters that lack the entry are asked again.
 	askHistoryAgain = 20 * time.Millisecond
-	// divergenceTimeouts bounds a check in election timeouts, so that a voter that restarts can still answer.
+	// divergenceTimeouts bounds a dispute in election timeouts, so that a voter that restarts can still answer.
 	divergenceTimeouts = 2
 	// historyBytes is the length of an entry's index or of a history in a call.
 	historyBytes = 8
 )
 
-// Differs requests a check, unless one is already requested. It never blocks, because the Raft library's goroutine
+// Differs requests a dispute, unless one is already requested. It never blocks, because the Raft library's goroutine
 // and the inter-node port call it.
-func (d *Check) Differs(at fsm.Difference) {
+func (d *Judge) Differs(at fsm.Difference) {
 	select {
 	case d.found <- at:
 	default:
@@ -100,14 +100,14 @@ func (d *Check) Differs(at fsm.Difference) {
 	}
 }
 
-// Start begins the check that was requested while the node started, and lets Differs begin checks.
-func (d *Check) Start() {
+// Start begins the dispute that was requested while the node started, and lets Differs begin disputes.
+func (d *Judge) Start() {
 	d.started.Store(true)
 	d.checking.Go(d.Life.Go, d.run)
 }
 
-// run carries out the check that is requested.
-func (d *Check) run() {
+// run carries out the dispute that is requested.
+func (d *Judge) run() {
 	if d.UnderWay.Load() || d.Life.Closing() {
 		return // this node must stop
 	}
@@ -124,9 +124,9 @@ func (d *Check) run() {
 	}
 }
 
-// forget drops a difference that was found during the last check, because that check has decided about it. Nodes that
+// forget drops a difference that was found during the last dispute, because that one has decided about it. Nodes that
 // still differ find it again at the next entry.
-func (d *Check) forget() {
+func (d *Judge) forget() {
 	select {
 	case <-d.found:
 	default:
@@ -135,7 +135,7 @@ func (d *Check) forget() {
 
 // judge polls the voters until a majority of them has the same history, or divergenceTimeouts has passed. It reports
 // whether this node must stop.
-func (d *Check) judge(at fsm.Difference) (ends bool) {
+func (d *Judge) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
@@ -195,14 +195,14 @@ type poll struct {
 }
 
 // newPoll begins a poll at the newest entry that this node has applied.
-func (d *Check) newPoll() *poll {
+func (d *Judge) newPoll() *poll {
 	p := &poll{histories: map[string]uint64{}}
-	p.index, p.mine = d.History.Check()
+	p.index, p.mine = d.History.LastHistory()
 	return p
 }
 
 // ask asks the voters that have not answered yet.
-func (d *Check) ask(ctx context.Context, p *poll) verdict {
+func (d *Judge) ask(ctx context.Context, p *poll) verdict {
 	d.askHistories(ctx, p)
 	voters := d.Raft.Voters()
 	known := map[string]uint64{}
@@ -236,7 +236,7 @@ func tally(index, mine uint64, voters int, histories map[string]uint64) verdict 
 }
 
 // askHistories asks the other voters side by side. Only a voter that has applied the entry, and remembers it, answers.
-func (d *Check) askHistories(ctx context.Context, p *poll) {
+func (d *Judge) askHistories(ctx context.Context, p *poll) {
 	var (
 		mu     sync.Mutex
 		asking sync.WaitGroup
@@ -278,8 +278,8 @@ func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (u
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// AnswerHistory answers another node's question, and begins a check of this node if the two histories differ.
-func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte) {
+// AnswerHistory answers another node's question, and begins a dispute of this node if the two histories differ.
+func (d *Judge) AnswerHistory(from peer.Identity, question []byte) (byte, []byte) {
 	if len(question) != 2*historyBytes {
 		return calls.Refused, []byte("a question for a history has 16 bytes")
 	}
@@ -295,7 +295,7 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 }
 
 // diverged stops this node for good, because a majority contradicts its state.
-func (d *Check) diverged(err error) {
+func (d *Judge) diverged(err error) {
 	if e := d.Forbid(err.Error()); e != nil {
 		err = errors.Join(err, e)
 	}

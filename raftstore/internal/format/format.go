@@ -45,8 +45,8 @@ type Raft interface {
 type Applied interface {
 	// Written returns the newest form of the entries.
 	Written() byte
-	// Check returns the last entry, and the history up to it.
-	Check() (index, hash uint64)
+	// LastHistory returns the last entry, and the history up to it.
+	LastHistory() (index, hash uint64)
 }
 
 // Peers tells a Format about the other nodes.
@@ -82,7 +82,7 @@ func (f *Format) Agree() {
 	}
 	agreed = max(agreed, f.Applied.Written())
 	before := f.Agreed.Swap(int32(agreed))
-	if index, _ := f.Applied.Check(); int32(agreed) > before && index > newLog {
+	if index, _ := f.Applied.LastHistory(); int32(agreed) > before && index > newLog {
 		f.Log.Info("every member reads a newer log format: after an entry in that format is written, an older "+
 			"version of weir no longer starts", "format", agreed)
 	}

@@ -112,8 +112,8 @@ func (m *FSM) Written() byte {
 	return m.State.Format
 }
 
-// Check returns the last index applied and the hash of the history up to it.
-func (m *FSM) Check() (index, hash uint64) {
+// LastHistory returns the last index applied and the hash of the history up to it.
+func (m *FSM) LastHistory() (index, hash uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	return m.State.Index, m.State.History

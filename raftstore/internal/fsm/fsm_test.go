@@ -88,7 +88,7 @@ func TestADifferentHistoryIsReported(t *testing.T) {
 	var differences []Difference
 	m.Differs = func(d Difference) { differences = append(differences, d) }
 	m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
-	index, hash := m.Check()
+	index, hash := m.LastHistory()
 	m.entry(wire.Header{Term: 1, At: at(1), CheckIndex: index, CheckHash: hash}, bucket)
 	require.Empty(t, differences)
 	m.entry(wire.Header{Term: 1, At: at(2), CheckIndex: 10_000, CheckHash: 1}, bucket)
@@ -116,7 +116,7 @@ func TestWhatCannotBeReadEndsTheNode(t *testing.T) {
 			m.Apply(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: c.data})
 			require.Len(t, m.fatal, 1)
 			require.ErrorIs(t, m.fatal[0], c.want)
-			index, _ := m.Check()
+			index, _ := m.LastHistory()
 			require.Zero(t, index, "the entry must not be applied")
 		})
 	}
@@ -130,8 +130,8 @@ func TestTheHistoryTellsAnswersApart(t *testing.T) {
 	for _, m := range []*testMachine{one, other} {
 		m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	}
-	_, a := one.Check()
-	_, b := other.Check()
+	_, a := one.LastHistory()
+	_, b := other.LastHistory()
 	require.NotEqual(t, a, b)
 }
 

@@ -253,7 +253,7 @@ func (o *Options) useVolatileIdentity() {
 type Entry struct {
 	Ops int
 	// Begun is the creation of the batch. Until Proposed, the batch gathered operations and waited for earlier batches.
-	// At Settled, its entry was committed and applied, and its callers were answered.
-	Begun, Proposed, Settled time.Time
-	Err                      error
+	// At Answered, its entry was committed and applied, and its callers were answered.
+	Begun, Proposed, Answered time.Time
+	Err                       error
 }

@@ -313,7 +313,7 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, j.NodeID)
 		case string(s.Address) == j.RaftAddr:
-			return addressTaken(s)
+			return addressInUse(s)
 		}
 	}
 	if m.FSM.Spent(j.NodeID) {

@@ -54,7 +54,7 @@ func (m *Membership) move() error {
 func (m *Membership) relocate(j Joining, seen uint64) error {
 	for _, s := range m.Raft.Servers() {
 		if string(s.Address) == j.RaftAddr && string(s.ID) != j.NodeID {
-			return addressTaken(s)
+			return addressInUse(s)
 		}
 	}
 	s := m.Raft.Server(j.NodeID)
@@ -71,7 +71,7 @@ func (m *Membership) relocate(j Joining, seen uint64) error {
 	return m.Raft.Change(m.Raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, timers.AdminTimeout))
 }
 
-func addressTaken(by raft.Server) error {
+func addressInUse(by raft.Server) error {
 	guards.AddressTaken.Hit()
 	return fmt.Errorf("the address %s belongs to node %q: remove it first", by.Address, by.ID)
 }

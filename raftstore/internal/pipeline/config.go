@@ -44,7 +44,7 @@ type Config struct {
 	Reach      func(faults.Point)
 }
 
-// Confirms asks a majority whether this node still leads; see quorum.Check.
+// Confirms asks a majority whether this node still leads; see quorum.Rounds.
 type Confirms interface {
 	Join(term uint64) *quorum.Round
 	Await(mine *quorum.Round, term uint64) error

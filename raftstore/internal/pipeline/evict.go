@@ -149,10 +149,10 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	}
 }
 
-// Settle lets the table free pages that other groups need, and calls EvictIfOver.
-func (p *Pipeline) Settle() {
+// FreeMemory lets the table free pages that other groups need, and calls EvictIfOver.
+func (p *Pipeline) FreeMemory() {
 	if p.MaxMemory > 0 {
-		p.memory.Settle()
+		p.memory.FreePages()
 		p.EvictIfOver()
 	}
 }

@@ -86,7 +86,7 @@ func (p *Pipeline) propose(b *queue.Batch, r *leadership.Term) {
 func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 	h := wire.Header{Kind: b.Kind, Format: p.Format.Of(b.Forms), Term: r.Number, Nonce: b.Nonce,
 		At: p.Leadership.StampOf(b, r)}
-	h.CheckIndex, h.CheckHash = p.FSM.Check()
+	h.CheckIndex, h.CheckHash = p.FSM.LastHistory()
 	h.Put(b.Data)
 	p.Leadership.LastEntry.Store(int64(p.Life.Uptime()))
 	if p.Faults.Has(faults.EarlyReply) {

@@ -9,5 +9,5 @@ import (
 // traceEntry passes an entry to Config.OnEntry.
 func (p *Pipeline) traceEntry(sent Proposal, err error) {
 	p.OnEntry(host.Entry{Ops: sent.Batch.Ops, Begun: sent.Batch.Born, Proposed: sent.at,
-		Settled: time.Now(), Err: err})
+		Answered: time.Now(), Err: err})
 }

@@ -27,7 +27,7 @@ func (r *Round) awaits(id string) bool {
 }
 
 // wake calls due after the given time. The caller holds mu.
-func (c *Check) wake(after time.Duration) {
+func (c *Rounds) wake(after time.Duration) {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(after, c.due)
 		return
@@ -35,9 +35,9 @@ func (c *Check) wake(after time.Duration) {
 	c.timer.Reset(after)
 }
 
-// due asks all voters if those of Check.Quick are late. If no round is under way, it begins a round for the callers
+// due asks all voters if those of Rounds.Quick are late. If no round is under way, it begins a round for the callers
 // that have waited for more callers.
-func (c *Check) due() {
+func (c *Rounds) due() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch r := c.now; {

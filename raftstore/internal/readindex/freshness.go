@@ -68,7 +68,7 @@ func (rd *Reads) StaleFor() time.Duration {
 	if rd.Faults.Has(faults.FreshByContact) {
 		return time.Since(rd.Raft.LastContact())
 	}
-	index, _ := rd.FSM.Check()
+	index, _ := rd.FSM.LastHistory()
 	since := rd.Freshness.since(index)
 	if since.IsZero() {
 		return limiter.UnknownAge

@@ -36,7 +36,7 @@ const (
 // every acknowledged write, unless a later leader was elected before the call.
 //
 // The answers of a majority exclude such an election. Each node of the majority, asked after the call, was still in
-// the leader's term, and a node enters a term before it votes in that term (see quorum.Check). A follower then waits
+// the leader's term, and a node enters a term before it votes in that term (see quorum.Rounds). A follower then waits
 // until it has applied the read index. That entry is committed, so it stays valid under any later leader.
 //
 // limiter.ErrClusterDown: no leader is known. limiter.ErrTryAgain: the leader or its majority did not answer in time,
@@ -120,8 +120,8 @@ func (rd *Reads) Start() {
 	rd.Life.Every(observeEvery, rd.startObservation)
 }
 
-// take returns the reads that wait, nil for none. due is false if there is no reason to ask.
-func (rd *Reads) take() (r *readIndexRound, due bool) {
+// waiting removes and returns the reads that wait, nil for none. due is false if there is no reason to ask.
+func (rd *Reads) waiting() (r *readIndexRound, due bool) {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
 	r, due = rd.next, rd.next != nil || rd.observe
@@ -131,7 +131,7 @@ func (rd *Reads) take() (r *readIndexRound, due bool) {
 
 // askAll asks for the read index until no read waits.
 func (rd *Reads) askAll() {
-	for r, due := rd.take(); due; r, due = rd.take() {
+	for r, due := rd.waiting(); due; r, due = rd.waiting() {
 		err := rd.ask(r != nil)
 		if r != nil {
 			r.err = err
@@ -176,7 +176,7 @@ func (rd *Reads) AskOnce(forRead bool) error {
 	if err != nil {
 		return err
 	}
-	applied, _ := rd.FSM.Check()
+	applied, _ := rd.FSM.LastHistory()
 	rd.Freshness.saw(asked, a.index, applied)
 	if err := rd.awaitApplied(a.index, asker); err != nil {
 		return err

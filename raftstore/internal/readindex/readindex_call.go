@@ -91,7 +91,7 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 }
 
 // confirmedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
-// three voters. The question then proves the same as a quorum.Check: the follower was still in this term after the
+// three voters. The question then proves the same as a quorum round: the follower was still in this term after the
 // reads arrived.
 func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 	if term != r.Number {
@@ -142,7 +142,7 @@ func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.T
 
 // callReadIndex asks the leader once.
 func (rd *Reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
-	index, _ := rd.FSM.Check()
+	index, _ := rd.FSM.LastHistory()
 	q := readIndexQuestion{term: rd.Raft.CurrentTerm(), applied: index, last: rd.Raft.LastIndex()}
 	ctx, cancel := rd.callTimeout()
 	defer cancel()

@@ -23,7 +23,7 @@ type Config struct {
 	Raft      Raft
 	// Committed returns the newest committed configuration, or nil.
 	Committed func() *fsm.Configuration
-	Log       Log
+	Writes    Writes
 	Handover  Handover
 	Identity  Identity
 	Peers     Peers
@@ -39,8 +39,8 @@ type Raft interface {
 	Server(id string) *raft.Server
 }
 
-// Log tells a Watchdog about writes to the log.
-type Log interface {
+// Writes tells a Watchdog about writes to the log.
+type Writes interface {
 	// Tick must be called every timers.HousekeepEvery.
 	Tick()
 	// Hung returns the write that takes longer than a limit.
@@ -72,7 +72,7 @@ func New(c Config) *Watchdog { return &Watchdog{c} }
 // Check is called every timers.HousekeepEvery. It ends the process of a node that cannot continue. Only a restart
 // resolves the known ways in which the Raft library can be stuck.
 func (w *Watchdog) Check() {
-	w.c.Log.Tick()
+	w.c.Writes.Tick()
 	w.EndIfStuck()
 }
 
@@ -86,7 +86,7 @@ func (w *Watchdog) EndIfStuck() {
 
 // stuck returns the reason why this node cannot continue, or nil.
 func (w *Watchdog) stuck() error {
-	if what, yes := w.c.Log.Hung(raftlog.HungAfter); yes {
+	if what, yes := w.c.Writes.Hung(raftlog.HungAfter); yes {
 		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", failure.ErrStuck, what, raftlog.HungAfter)
 	}
 	if w.removed() {

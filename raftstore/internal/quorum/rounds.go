@@ -17,7 +17,7 @@ const (
 	gatherFor = time.Millisecond
 )
 
-// Check confirms that this node's state is still the newest: no other leader was elected after this node and before
+// Rounds confirms that this node's state is still the newest: no other leader was elected after this node and before
 // the callers asked. All waiting callers share a round, and one round is under way at a time. When a round ends, the
 // next round begins with all callers that have arrived meanwhile. If they are fewer than the previous round had, the
 // next round waits a moment for more. A round costs three nodes as much as two hundred denials. A single caller never
@@ -35,7 +35,7 @@ const (
 // The Raft library's own VerifyLeader is not enough: it counts the next answer of a follower, whatever the question
 // was. It also counts an answer that was on its way while another leader was elected (seen in a test). Several such
 // answers may be on their way, so asking twice does not help.
-type Check struct {
+type Rounds struct {
 	Self   string
 	Term   func() uint64      // this node's current term
 	Voters func() []string    // the voters of the newest configuration, with this node
@@ -53,11 +53,11 @@ type Check struct {
 
 // Confirm returns nil if no leader of a term after the given one was elected before the call. It returns ErrTryAgain
 // if such a leader was elected, or if a majority does not answer.
-func (c *Check) Confirm(term uint64) error { return c.Await(c.Join(term), term) }
+func (c *Rounds) Confirm(term uint64) error { return c.Await(c.Join(term), term) }
 
 // Join is the first half of Confirm. It adds the caller to the next round, so that the question is asked while the
 // caller does other work.
-func (c *Check) Join(term uint64) *Round {
+func (c *Rounds) Join(term uint64) *Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next == nil {
@@ -71,7 +71,7 @@ func (c *Check) Join(term uint64) *Round {
 }
 
 // Await is the second half of Confirm. It waits for the round that Join returned.
-func (c *Check) Await(mine *Round, term uint64) error {
+func (c *Rounds) Await(mine *Round, term uint64) error {
 	if mine.term != term {
 		guards.OldRound.Hit()
 		return limiter.ErrTryAgain // one of the two terms has ended
@@ -85,7 +85,7 @@ func (c *Check) Await(mine *Round, term uint64) error {
 }
 
 // begin begins the next round. The caller holds mu.
-func (c *Check) begin() {
+func (c *Rounds) begin() {
 	r := c.next
 	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.Term() != r.term {
@@ -105,7 +105,7 @@ func (c *Check) begin() {
 }
 
 // count records that a voter is in the term of the round. The caller holds mu.
-func (c *Check) count(id string) {
+func (c *Rounds) count(id string) {
 	r := c.now
 	if !r.awaits(id) {
 		return
@@ -117,7 +117,7 @@ func (c *Check) count(id string) {
 }
 
 // finish ends the round that is under way. The caller holds mu.
-func (c *Check) finish(err error) {
+func (c *Rounds) finish(err error) {
 	r := c.now
 	r.err, c.now = err, nil
 	close(r.done)
@@ -137,7 +137,7 @@ func (c *Check) finish(err error) {
 }
 
 // open returns the round that asks a node and lacks its answer, or nil.
-func (c *Check) open(id string) *Round {
+func (c *Rounds) open(id string) *Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now == nil || !c.now.awaits(id) || !slices.Contains(c.now.asked, id) {
@@ -148,7 +148,7 @@ func (c *Check) open(id string) *Round {
 
 // heard records the answer of a node that was asked after open returned r. It reports false if the node must be asked
 // again.
-func (c *Check) heard(r *Round, id string, term uint64) bool {
+func (c *Rounds) heard(r *Round, id string, term uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -165,7 +165,7 @@ func (c *Check) heard(r *Round, id string, term uint64) bool {
 }
 
 // Expire ends the wait for voters that do not answer.
-func (c *Check) Expire(maxAge time.Duration) {
+func (c *Rounds) Expire(maxAge time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.now != nil && time.Since(c.now.born) > maxAge {
@@ -174,7 +174,7 @@ func (c *Check) Expire(maxAge time.Duration) {
 }
 
 // Abandon ends every wait with ErrTryAgain, because this node no longer leads.
-func (c *Check) Abandon() {
+func (c *Rounds) Abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now == nil && c.next != nil {
@@ -186,7 +186,7 @@ func (c *Check) Abandon() {
 }
 
 // AskTerm asks a member for its term while a round lacks its answer. It asks one question at a time, until ctx ends.
-func (c *Check) AskTerm(ctx context.Context, id string, ask func(context.Context) (uint64, error)) {
+func (c *Rounds) AskTerm(ctx context.Context, id string, ask func(context.Context) (uint64, error)) {
 	for r := c.open(id); r != nil && ctx.Err() == nil; r = c.open(id) {
 		term, err := ask(ctx)
 		if err != nil || !c.heard(r, id, term) {

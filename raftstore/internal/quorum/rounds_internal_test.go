@@ -12,9 +12,9 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// electorate is a set of voters. n0 has the Check under test.
+// electorate is a set of voters. n0 has the Rounds under test.
 type electorate struct {
-	*Check
+	*Rounds
 	own   uint64     // the term of n0
 	asked [][]string // the nodes that each question went to
 	halt  chan struct{}
@@ -26,7 +26,7 @@ func newElectorate(voters int) *electorate {
 	for i := range voters {
 		ids = append(ids, fmt.Sprint("n", i))
 	}
-	e.Check = &Check{
+	e.Rounds = &Rounds{
 		Self: "n0", Term: func() uint64 { return e.own }, Voters: func() []string { return ids },
 		Ask: func(ids []string) { e.asked = append(e.asked, ids) }, Stop: e.halt,
 	}
