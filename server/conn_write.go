@@ -20,7 +20,7 @@ func (c *conn) flush() bool {
 	s := c.sess
 	c.wholeLen = len(c.replies.Out)
 	if s.Pending() > 0 {
-		s.Settle()
+		s.DecidePending()
 	}
 	if len(c.replies.Out) == 0 {
 		return true

@@ -111,7 +111,7 @@ func TestSlowlog(t *testing.T) {
 	for range 3 {
 		c.sess.Do(words("RL.FIXED door FOREVER 9"))
 	}
-	c.sess.Settle()
+	c.sess.DecidePending()
 	c.wire.Truncate(0)
 	c.raw(split("RL.RESET" + strings.Repeat(" k", 40))...)
 	c.say("CONFIG SET slowlog-log-slower-than -1")

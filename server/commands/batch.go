@@ -47,8 +47,8 @@ func (s *Session) openBatch(b *service.Batch) {
 	}
 }
 
-// Settle sends the deferred operations to the Limiter in one call, and appends their replies in order.
-func (s *Session) Settle() {
+// DecidePending sends the deferred operations to the Limiter in one call, and appends their replies in order.
+func (s *Session) DecidePending() {
 	b := s.batch
 	if b == nil {
 		return

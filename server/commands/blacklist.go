@@ -24,7 +24,7 @@ var (
 func blacklistCommands() []*command {
 	commands := []*command{
 		{
-			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
+			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupCorrect,
 			summary: "Block addresses everywhere, as members of a set",
 			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member: " +
 				"[Block an address](security.md#block-an-address) says which decisions that denies. The set on the " +
@@ -42,7 +42,7 @@ func blacklistCommands() []*command {
 			plan:   planBlacklistAdd, answer: answerBlacklistAdd,
 		},
 		{
-			name: "SREM", arity: -3, syntax: "key member [member ...]", flags: "write fast", group: groupSettle,
+			name: "SREM", arity: -3, syntax: "key member [member ...]", flags: "write fast", group: groupCorrect,
 			summary: "Lift the blocks of addresses, as members of a set",
 			details: "The same as `RL.UNBLOCK ip:<member>` for each member.",
 			params:  []param{paramSet, paramMember}, reply: "How many of the addresses were blocked.",

@@ -18,9 +18,9 @@ import (
 //
 // No command of @admin or @dangerous is in @decide or @connection, the categories for every client.
 
-// settlesOwn are the commands of the group groupSettle that only give back units which their sender took. RL.FORGIVE
+// givesBackOwn are the commands of the group groupCorrect that only give back units which their sender took. RL.FORGIVE
 // belongs to them: a client that counts attempts must report the successful ones.
-var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
+var givesBackOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
 
 // findCategories derives the ACL categories of a command from its flags and its group.
 func (c *command) findCategories() []string {
@@ -30,7 +30,7 @@ func (c *command) findCategories() []string {
 			cats = append(cats, category)
 		}
 	}
-	settles := c.group == groupSettle && !slices.Contains(settlesOwn, c.name)
+	corrects := c.group == groupCorrect && !slices.Contains(givesBackOwn, c.name)
 	flushes := c.name == "FLUSHALL" || c.name == "FLUSHDB"
 	admin := c.inherits("admin")
 	dangerous := admin || flushes || c.showsOthers() || c.bulky && !c.keyed
@@ -38,13 +38,13 @@ func (c *command) findCategories() []string {
 	add(c.inherits("write"), "@write")
 	add(c.inherits("readonly"), "@read")
 	add(c.top().name == "RL.POLICY", "@policy")
-	add(admin || settles || flushes, "@admin")
+	add(admin || corrects || flushes, "@admin")
 	add(dangerous, "@dangerous")
 	add(c.inherits("pubsub"), "@pubsub")
 	add(c.has("fast"), "@fast")
 	add(!c.has("fast"), "@slow")
 	switch c.group {
-	case groupDecide, groupPolicy, groupSettle, groupDialect:
+	case groupDecide, groupPolicy, groupCorrect, groupDialect:
 		add(true, "@ratelimit")
 	case groupConn, groupServer, groupCluster:
 		add(!dangerous, "@connection")
@@ -60,7 +60,7 @@ var checks = []string{"RL.CHECK", "RL.RESERVE"}
 // isDecision reports whether the command belongs to @decide.
 func (c *command) isDecision() bool {
 	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) ||
-		slices.Contains(settlesOwn, c.name)
+		slices.Contains(givesBackOwn, c.name)
 }
 
 // showsOthers reports whether the command shows keys that its sender has not named, although its work is bounded.

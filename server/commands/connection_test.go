@@ -227,7 +227,7 @@ func TestClientReply(t *testing.T) {
 	c.sess.Do(words("CLIENT REPLY SKIP"))
 	c.sess.Do(words("PING"))
 	c.sess.Do(words("RL.FIXED k FOREVER 5 COST 0"))
-	c.sess.Settle()
+	c.sess.DecidePending()
 	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.wire.Out)), "earlier replies must be kept")
 }
 

@@ -124,7 +124,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 		lim.Err = test.err
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 10"))
 		c.sess.Do(words("RL.FIXED k FOREVER 10"))
-		c.sess.Settle()
+		c.sess.DecidePending()
 		got := strings.Split(flat(t, string(c.wire.Out)), "; ")
 		require.Len(t, got, 2)
 		for _, reply := range got {
@@ -149,7 +149,7 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	}
 	assert.Equal(t, 100, c.sess.Pending())
 	assert.Empty(t, c.wire.Out)
-	c.sess.Settle()
+	c.sess.DecidePending()
 	assert.Equal(t, 1, lim.Calls)
 	c.wire.Truncate(0)
 
@@ -157,7 +157,7 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 		"NOPE", "RL.RESET f g", "EXISTS f"} {
 		c.sess.Do(words(line))
 	}
-	c.sess.Settle()
+	c.sess.DecidePending()
 	assert.Equal(t, "1 8 0 -1 9; PONG; -ERR max must be a whole number from 1 to 9007199254740992, not 'x'; "+
 		"1 7 0 -1 9; "+
 		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.wire.Out)))
@@ -213,7 +213,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 			for range 16 {
 				s.Do(args)
 			}
-			s.Settle()
+			s.DecidePending()
 			s.Truncate(0)
 		}
 		run()

@@ -12,16 +12,16 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// doSlowPath runs a command that is not a plain decision. It settles the deferred operations first, so that replies
+// doSlowPath runs a command that is not a plain decision. It decides the pending operations first, so that replies
 // keep their order.
 func (s *Session) doSlowPath(args [][]byte) {
-	s.Settle()
+	s.DecidePending()
 	mark := s.Len()
 	if s.Mute == muteNext {
 		s.Mute = muteThis
 	}
 	s.dispatch(args)
-	s.Settle()
+	s.DecidePending()
 	if s.Mute != MuteNone {
 		s.Truncate(mark)
 	}
@@ -124,7 +124,7 @@ func (s *Session) reject(cmd *command, err error) {
 
 // ProtocolError answers a malformed frame. The connection closes after the answer.
 func (s *Session) ProtocolError(err error) {
-	s.Settle()
+	s.DecidePending()
 	s.fail(resp.Error("ERR Protocol error: " + err.Error()))
 	s.Closing = true
 }

@@ -11,9 +11,9 @@
 //
 // # What it promises
 //
-//   - Replies keep the order of their commands. A command that is not a plain decision settles all deferred
+//   - Replies keep the order of their commands. A command that is not a plain decision decides all pending
 //     operations first.
-//   - Arguments are slices of the read buffer. They must stay valid until the session settles.
+//   - Arguments are slices of the read buffer. They must stay valid until the session has decided them.
 //   - A decision needs no goroutine, no channel and no allocation.
 //
 // # What it leaves to others

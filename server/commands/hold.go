@@ -48,7 +48,7 @@ func holdCommands() []*command {
 			plan: planReserve, answer: answerReserve,
 		},
 		{
-			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
+			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupCorrect, flags: "write fast", keys: oneKey,
 			summary: "Complete a hold with the actual cost",
 			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not " +
 				"allow it, because it has been used. A retry within 60 seconds gets the same answer and changes " +
@@ -66,7 +66,7 @@ func holdCommands() []*command {
 				{"RL.COMMIT req-1 5000", "85000", "once"}},
 		},
 		{
-			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupSettle, flags: "write fast", keys: oneKey,
+			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupCorrect, flags: "write fast", keys: oneKey,
 			summary: "Cancel a hold: nothing was used",
 			params:  []param{paramID},
 			reply: "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is " +

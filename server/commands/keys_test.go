@@ -83,7 +83,7 @@ func TestKeysIsBounded(t *testing.T) {
 	for i := range maxKeysReply + 1 {
 		c.sess.Do(words("RL.FIXED " + decimal(int64(i)) + " FOREVER 5"))
 	}
-	c.sess.Settle()
+	c.sess.DecidePending()
 	c.wire.Truncate(0)
 	assert.Equal(t, "-"+string(errTooManyKeys), c.say("KEYS *"))
 	assert.Len(t, c.value("KEYS 1*").items, 1+10+100+1000+1) // 1, 1x, 1xx, 1xxx, 10000

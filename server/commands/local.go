@@ -34,7 +34,7 @@ func (l *Local) Do(words ...string) (reply []string, err error) {
 	}
 	l.reply.Truncate(0)
 	l.s.Do(args)
-	l.s.Settle()
+	l.s.DecidePending()
 	return l.reply.Texts()
 }
 
@@ -77,7 +77,7 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 			one.audit(cmd, args)
 		}
 		one.Do(args)
-		one.Settle()
+		one.DecidePending()
 	}
 	return reply.Value()
 }

@@ -13,7 +13,7 @@ import (
 
 // A limiter of a policy has its own name, which begins with "policy|". If its policy declares a layout, it also has a
 // second name, which all limits of the policy share. This file resolves every name by which a client shows, describes
-// or settles limiters. The engine and the packages below it know own names only.
+// or corrects limiters. The engine and the packages below it know own names only.
 //
 // A plain limiter may have the same name as a layout makes, if it is older than the layout. It takes precedence: looks
 // describe the plain limiter, and describe the policy's limiters only if it is idle. Resets forget both. No command

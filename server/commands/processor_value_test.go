@@ -47,7 +47,7 @@ func (g *commandSource) value(cmd *command, name string) string {
 	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
 		return blacklistKey
 	// a name that a layout makes
-	case name == "key" && (cmd.group == groupSettle || cmd.group == groupLook) && g.IntN(4) == 0:
+	case name == "key" && (cmd.group == groupCorrect || cmd.group == groupLook) && g.IntN(4) == 0:
 		return "rl:" + pick(g, argumentValues["policy"]) + ":" + g.key("rl.check")
 	case name == "key":
 		return g.key(g.kindOfKey(cmd))
@@ -79,7 +79,7 @@ func (g *commandSource) kindOfKey(cmd *command) string {
 	case cmd.group == groupDecide || cmd.group == groupDialect || cmd.group == groupPolicy:
 		return cmd.Full
 	}
-	return g.kindOfKey(pick(g, g.commands)) // settles, or looks
+	return g.kindOfKey(pick(g, g.commands)) // corrects, or looks
 }
 
 func (g *commandSource) scriptArg(kind scripts.ArgKind) string {

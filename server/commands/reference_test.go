@@ -17,7 +17,7 @@ var referenceChapters = [...]struct {
 	}},
 	{groupPolicy, "Policies",
 		"Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md).", nil},
-	{groupSettle, "Corrections and blocks",
+	{groupCorrect, "Corrections and blocks",
 		"Complete a hold, give units back, forget usage, deny a key. All of them take effect at once.", nil},
 	{groupLook, "Looking",
 		"None of these changes a limiter. A key exists while its limiter is not idle, so scans skip idle keys. In a " +

@@ -100,7 +100,7 @@ func (s *Session) Close() {
 // Authed reports whether the session has a user, so that the limits after AUTH apply.
 func (s *Session) Authed() bool { return s.user != nil }
 
-// Pending returns the number of operations that wait for Settle.
+// Pending returns the number of operations that wait for DecidePending.
 func (s *Session) Pending() int {
 	if s.batch == nil {
 		return 0
@@ -119,13 +119,13 @@ func (s *Session) refresh() {
 }
 
 // Do runs one command. It writes the reply or, for an operation, defers it. args must stay valid until the next
-// Settle returns.
+// DecidePending returns.
 func (s *Session) Do(args [][]byte) {
 	if len(args) == 0 {
 		return
 	}
 	if s.Full(len(args)) {
-		s.Settle()
+		s.DecidePending()
 	}
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !arg.Fits(cmd.arity, len(args)) ||
@@ -136,7 +136,7 @@ func (s *Session) Do(args [][]byte) {
 	if err := s.plan(cmd, args); err == errAlone {
 		s.doSlowPath(args)
 	} else if err != nil {
-		s.Settle()
+		s.DecidePending()
 		s.reject(cmd, err)
 	}
 }

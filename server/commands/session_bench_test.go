@@ -20,7 +20,7 @@ func BenchmarkDecision(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				s.Do(args)
 				if i%128 == 127 {
-					s.Settle()
+					s.DecidePending()
 					s.Truncate(0)
 				}
 			}

@@ -31,7 +31,7 @@ func FuzzParseCommand(f *testing.F) {
 				continue
 			}
 			c.sess.Do(args)
-			c.sess.Settle()
+			c.sess.DecidePending()
 			_, rest, err := readReply(string(c.wire.Out))
 			if err != nil || rest != "" {
 				t.Fatalf("%q answered %q (%v)", args, c.wire.Out, err)

@@ -112,7 +112,7 @@ func (c *testClient) raw(args ...string) string {
 		send[i] = []byte(a)
 	}
 	c.sess.Do(send)
-	c.sess.Settle()
+	c.sess.DecidePending()
 	reply := string(c.wire.Out)
 	c.wire.Truncate(0)
 	return reply

@@ -102,6 +102,6 @@ func TestAnswersWithStringsAreBounded(t *testing.T) {
 	for range 3 * most {
 		c.sess.Do([][]byte{[]byte("GET"), []byte("k")})
 	}
-	c.sess.Settle()
+	c.sess.DecidePending()
 	require.Equal(t, 3, srv.lim.Calls-calls, "the read must be split into this many calls to the Limiter")
 }

@@ -142,7 +142,7 @@ func TestPipelinesOfUsers(t *testing.T) {
 	}
 	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("other"), []byte("FOREVER"), []byte("20")})
 	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("app:1"), []byte("FOREVER"), []byte("20")})
-	c.sess.Settle()
+	c.sess.DecidePending()
 	replies := string(c.wire.Out)
 	c.wire.Truncate(0)
 	assert.Equal(t, 11, strings.Count(replies, "*5"))

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-func settleCommands() []*command {
+func correctionCommands() []*command {
 	commands := []*command{
 		{
 			name: "RL.RELEASE", arity: -3, syntax: "key holder [ID token]",
@@ -110,7 +110,7 @@ func settleCommands() []*command {
 		deleteCommand("DEL"), deleteCommand("UNLINK"),
 	}
 	for _, cmd := range commands {
-		cmd.group, cmd.flags = groupSettle, "write fast"
+		cmd.group, cmd.flags = groupCorrect, "write fast"
 		if cmd.keys.first == 0 {
 			cmd.keys = oneKey
 		}
@@ -133,7 +133,7 @@ func answerAllowed(s *Session, _ []engine.Op, ds []engine.Decision)   { s.Int(ds
 func answerRemaining(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Remaining) }
 func answerOK(s *Session, _ []engine.Op, _ []engine.Decision)         { s.OK() }
 
-// The plan functions turn the arguments of the commands of settleCommands into operations.
+// The plan functions turn the arguments of the commands of correctionCommands into operations.
 
 func planRelease(s *Session, args [][]byte) error {
 	op, err := s.textOp(engine.OpRelease, args[1], "holder", args[2], engine.MaxHolderLen)
