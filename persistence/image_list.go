@@ -160,7 +160,7 @@ func (m *Images) reap(keep string) error {
 		return err
 	}
 	for _, id := range ids[min(keepImages, len(ids)):] {
-		if m.held[id] > 0 || id == keep {
+		if m.pinned[id] > 0 || id == keep {
 			continue
 		}
 		if err := m.discard(id); err != nil {
@@ -184,7 +184,7 @@ func (m *Images) KeepOnly(id string) error {
 		return fmt.Errorf("%w: %.64q", ErrNoImage, id)
 	}
 	for _, other := range ids {
-		if other != id && m.held[other] > 0 {
+		if other != id && m.pinned[other] > 0 {
 			return fmt.Errorf("image %s: %w", other, ErrImageUsed)
 		}
 	}
@@ -228,24 +228,24 @@ func (m *Images) makeTemp(id string) (string, error) {
 	return temp, m.dir.make(m.image(temp).path)
 }
 
-// hold returns an image's META. The image is not removed until release is called for it.
-func (m *Images) hold(id string) (imageMeta, error) {
+// pin returns an image's META. The image is not removed until release is called for it.
+func (m *Images) pin(id string) (imageMeta, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	meta, err := m.read(id)
 	if err == nil {
-		m.held[id]++
+		m.pinned[id]++
 	}
 	return meta, err
 }
 
-// release ends a hold, and removes old images that no hold needs any more.
+// release ends a pin, and removes old images that are not pinned any more.
 func (m *Images) release(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.held[id]--; m.held[id] > 0 {
+	if m.pinned[id]--; m.pinned[id] > 0 {
 		return nil
 	}
-	delete(m.held, id)
+	delete(m.pinned, id)
 	return m.must(m.reap(""))
 }

@@ -14,7 +14,7 @@ import (
 func (m *Images) Load(id string, begin func(state []byte) (engine.Stamp, error), to Loader) error {
 	m.work.Lock()
 	defer m.work.Unlock()
-	meta, err := m.hold(id)
+	meta, err := m.pin(id)
 	if err != nil {
 		return errors.Join(err, m.must(m.closeWork()))
 	}

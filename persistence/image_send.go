@@ -16,7 +16,7 @@ import (
 // Damage ends the process, because another node must not start from damaged data. Send returns ErrNoImage if no image
 // has this name.
 func (m *Images) Send(id string) (io.ReadCloser, ImageInfo, error) {
-	meta, err := m.hold(id)
+	meta, err := m.pin(id)
 	if err != nil {
 		return nil, ImageInfo{}, err
 	}

@@ -74,7 +74,7 @@ type Images struct {
 
 	mu     sync.Mutex
 	newest string         // the content of the NEWEST file
-	held   map[string]int // open streams per image; an image with an open stream is not removed
+	pinned map[string]int // open streams per image; an image with an open stream is not removed
 	temps  int            // temporary directories made so far
 }
 
@@ -83,7 +83,7 @@ type Images struct {
 // ErrInUse, ErrForeign, ErrDamaged, ErrNoLinks, ErrNotWritable, ErrDiskFull.
 func OpenImages(o StoreOptions) (*Images, error) {
 	o.ready()
-	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{},
+	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), pinned: map[string]int{},
 		eager: o.eager}
 	m.guard = &guardFS{FS: o.FS, fatal: m.fatal}
 	m.dir = directory{fs: m.guard, path: o.Dir}

@@ -137,7 +137,7 @@ func (n *Node) openRaft() error {
 	if err != nil {
 		return err
 	}
-	store := images.Store{Images: n.images, Faults: n.own.Options.Faults, Holds: n.holds}
+	store := images.Store{Images: n.images, Faults: n.own.Options.Faults, Has: n.has}
 	n.raft.Raft, err = raft.NewRaft(n.raftConfig(), n.fsm, cache, n.arrivals, store, carrier)
 	return err
 }

@@ -11,9 +11,9 @@ import "github.com/hashicorp/raft"
 // Search of an Understandable Consensus Algorithm", figure 13, rule 6). So this node refuses such an image. The
 // leader treats the refusal as a success, because the follower has everything in the image.
 
-// holds reports whether this node has the entry with this index and term, and all entries before it. Only the Raft
+// has reports whether this node has the entry with this index and term, and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
-func (n *Node) holds(index, term uint64) bool {
+func (n *Node) has(index, term uint64) bool {
 	select {
 	case <-n.ready:
 	case <-n.own.Ctx.Done():

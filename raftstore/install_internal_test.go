@@ -63,7 +63,7 @@ func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 			n.keepImages(t)
 			_, err := n.images.Seal(50, 1, fsm.State{Index: 50}.Encode(), []byte(c.meta))
 			require.NoError(t, err)
-			s := images.Store{Images: n.images, Holds: func(uint64, uint64) bool { return c.holds }}
+			s := images.Store{Images: n.images, Has: func(uint64, uint64) bool { return c.holds }}
 			require.Equal(t, c.late, s.Late(c.index, 1))
 		})
 	}

@@ -86,7 +86,7 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 	if !d.Allowed {
 		return denied(&d, q.Detail())
 	}
-	return hold(ctx, d.RetryAfter)
+	return delay(ctx, d.RetryAfter)
 }
 
 // denied returns the status of a denial.
@@ -121,8 +121,8 @@ func (l *Limiter) undecided(ctx context.Context, name string, err error) error {
 	return status.Error(codes.Unavailable, "the limit of this call could not be checked")
 }
 
-// hold waits for d, the delay of an admitted call. It returns the call's error if the call ends first.
-func hold(ctx context.Context, d time.Duration) error {
+// delay waits for d, the delay of an admitted call. It returns the call's error if the call ends first.
+func delay(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

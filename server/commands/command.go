@@ -81,7 +81,7 @@ var oneKey = keySpec{1, 1, 1}
 const (
 	groupDecide  = "decisions"
 	groupPolicy  = "policies"
-	groupCorrect  = "settling" // corrections of decisions, and blocks
+	groupCorrect = "settling" // corrections of decisions, and blocks
 	groupLook    = "looking"
 	groupDialect = "dialects"
 	groupConn    = "connection"

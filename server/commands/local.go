@@ -45,13 +45,13 @@ type localClient struct {
 	gone          <-chan struct{} // closed when nobody needs the replies any more; nil: never
 }
 
-func (c *localClient) ID() int64                            { return c.id }
-func (c *localClient) RemoteAddr() string                   { return c.remote }
-func (c *localClient) LocalAddr() string                    { return c.local }
-func (*localClient) Kill()                                  {} // its owner closes the session
-func (*localClient) Push([]byte) bool                       { return false }
-func (*localClient) MayBlock()                              {}
-func (c *localClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
+func (c *localClient) ID() int64                             { return c.id }
+func (c *localClient) RemoteAddr() string                    { return c.remote }
+func (c *localClient) LocalAddr() string                     { return c.local }
+func (*localClient) Kill()                                   {} // its owner closes the session
+func (*localClient) Push([]byte) bool                        { return false }
+func (*localClient) MayBlock()                               {}
+func (c *localClient) Await(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 // byHand are the commands that ByHand runs: the actions of the web page (package httpapi) on a key.
 var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}

@@ -73,7 +73,7 @@ func runRLWait(s *Session, args [][]byte) {
 	default:
 	}
 	start := time.Now()
-	s.client.Hold(r.wait)
+	s.client.Await(r.wait)
 	s.heldFor += time.Since(start)
 }
 

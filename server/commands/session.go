@@ -24,9 +24,9 @@ type client interface {
 	Push([]byte) bool
 	// MayBlock announces that the next step of the session may take longer than other connections should wait.
 	MayBlock()
-	// Hold calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when
+	// Await calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when
 	// the client has disconnected or sends no more.
-	Hold(wait func(gone <-chan struct{}))
+	Await(wait func(gone <-chan struct{}))
 }
 
 // Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other

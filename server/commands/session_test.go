@@ -37,7 +37,7 @@ func (c *fakeClient) MayBlock() {
 	c.slow++
 }
 
-func (c *fakeClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
+func (c *fakeClient) Await(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 func (c *fakeClient) Kill() {
 	c.mu.Lock()

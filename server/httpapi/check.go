@@ -31,9 +31,9 @@ const (
 	// MaxCheckHeaderBytes bounds the headers that proxies forward. nginx accepts 32 KiB of cookies and tokens, and
 	// Envoy 60 KiB. A request that the proxy accepts must not fail here.
 	MaxCheckHeaderBytes = 64 << 10
-	// maxCheckHold bounds the delay of an answer under a pacing policy. It is well within httpWriteTimeout and the
+	// maxCheckDelay bounds the delay of an answer under a pacing policy. It is well within httpWriteTimeout and the
 	// timeouts of proxies.
-	maxCheckHold = 5 * time.Second
+	maxCheckDelay = 5 * time.Second
 	// undecidedRetrySeconds is the Retry-After of an answer without a decision: about the duration of an election.
 	undecidedRetrySeconds = "1"
 )
@@ -97,7 +97,7 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.undecided(w, q, err)
 	case d.Allowed > 0:
 		h.QuotaOf(string(q.op.Text), &q.op, &d).Set(w.Header(), q.style, time.Now())
-		h.hold(r, millis.Duration(d.RetryMs))
+		h.delay(r, millis.Duration(d.RetryMs))
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		q.deny(w, h.QuotaOf(string(q.op.Text), &q.op, &d))
@@ -167,12 +167,12 @@ func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error)
 	writePlain(w, q.errorStatus, service.ErrorText(err))
 }
 
-// hold delays the answer to an admitted check by d, which a pacing policy asks for, but at most by maxCheckHold.
-func (h *httpCheck) hold(r *http.Request, d time.Duration) {
+// delay holds back the answer to an admitted check by d, which a pacing policy asks for, but at most by maxCheckDelay.
+func (h *httpCheck) delay(r *http.Request, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(min(d, maxCheckHold))
+	timer := time.NewTimer(min(d, maxCheckDelay))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

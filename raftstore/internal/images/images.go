@@ -19,8 +19,8 @@ type Store struct {
 	Images    *persistence.Images
 	Faults    faults.Set
 	Recovered bool // the images come from a recovery
-	// Holds reports whether this node has the entry with this index and term, and all entries before it.
-	Holds func(index, term uint64) bool
+	// Has reports whether this node has the entry with this index and term, and all entries before it.
+	Has func(index, term uint64) bool
 }
 
 var _ raft.SnapshotStore = Store{}
@@ -60,7 +60,7 @@ func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configur
 // perhaps more. An image that is older than the image of this node's own recovery is never late, because it overrules
 // that recovery.
 func (s Store) Late(index, term uint64) bool {
-	if s.Holds == nil || !s.Holds(index, term) {
+	if s.Has == nil || !s.Has(index, term) {
 		return false
 	}
 	infos, err := s.Images.List()

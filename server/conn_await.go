@@ -11,9 +11,9 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// Hold runs wait, which may block for long. It first writes the replies so far, and pushed messages may be written
+// Await runs wait, which may block for long. It first writes the replies so far, and pushed messages may be written
 // meanwhile. gone receives a value or is closed when the client disconnects or sends no more.
-func (c *conn) Hold(wait func(gone <-chan struct{})) {
+func (c *conn) Await(wait func(gone <-chan struct{})) {
 	if c.sess.Mute == commands.MuteNone { // otherwise the replies in Out must not be sent
 		c.flush()
 	}
