@@ -13,7 +13,7 @@ import (
 type loadWorkers struct {
 	ctx     context.Context
 	queues  []chan stored
-	loaded  chan struct{} // see settle
+	loaded  chan struct{} // see await
 	ordered bool          // a block of format 6 was handed out, and none of format 5 may follow
 }
 
@@ -32,7 +32,7 @@ func (w *loadWorkers) hand(kind byte, block []byte) error {
 	switch ordered := kind >= orderedBlock; {
 	case ordered && !w.ordered:
 		w.ordered = true
-		if err := w.settle(); err != nil {
+		if err := w.await(); err != nil {
 			return err
 		}
 	case w.ordered && !ordered:
@@ -41,8 +41,8 @@ func (w *loadWorkers) hand(kind byte, block []byte) error {
 	return w.send(int(kind%laneCount)%len(w.queues), stored{bytes: block})
 }
 
-// settle waits until all blocks that were handed out are loaded.
-func (w *loadWorkers) settle() error {
+// await waits until all blocks that were handed out are loaded.
+func (w *loadWorkers) await() error {
 	for i := range w.queues {
 		if err := w.send(i, stored{loaded: w.loaded}); err != nil {
 			return err

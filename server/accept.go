@@ -70,11 +70,11 @@ func (s *Server) admit(nc net.Conn) {
 		return
 	}
 	keepAlive(nc)
-	s.take(nc)
+	s.serve(nc)
 }
 
-// take starts serving a client that protected mode admits, if the connection limits allow it.
-func (s *Server) take(nc net.Conn) {
+// serve starts serving a client that protected mode admits, if the connection limits allow it.
+func (s *Server) serve(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:

@@ -110,7 +110,7 @@ func (c *conn) batch() (more, polite bool) {
 			return c.flush(), false
 		}
 		if c.pushing.Load() {
-			c.replies.Out = c.pushes.take(c.replies.Out) // messages pushed before this command precede its reply
+			c.replies.Out = c.pushes.drain(c.replies.Out) // messages pushed before this command precede its reply
 		}
 		c.wholeLen = len(c.replies.Out)
 		c.prove()

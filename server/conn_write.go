@@ -43,12 +43,12 @@ var errHeldMemory = errors.New("the memory for replies that wait for their reade
 // all clients exceed their memory bound. The caller holds writeMu.
 func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
-		if !c.srv.Held.Take(over) {
+		if !c.srv.Held.Reserve(over) {
 			c.srv.Wire.SlowReaders.Add(1)
 			c.srv.Log.Info("client disconnected: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
 			return errHeldMemory
 		}
-		defer c.srv.Held.Give(over)
+		defer c.srv.Held.Release(over)
 	}
 	for len(b) > 0 {
 		part := b[:min(len(b), keptReplyBytes)]

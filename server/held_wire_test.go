@@ -58,7 +58,7 @@ func TestPushedMessagesShareBoundedMemory(t *testing.T) {
 func TestPushQueueGivesBackWhatItHeld(t *testing.T) {
 	var held commands.Budget
 	for name, empty := range map[string]func(*pushQueue){
-		"take":  func(q *pushQueue) { q.take(nil) },
+		"drain": func(q *pushQueue) { q.drain(nil) },
 		"swap":  func(q *pushQueue) { q.swap(nil) },
 		"close": func(q *pushQueue) { q.close() },
 	} {

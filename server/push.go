@@ -24,7 +24,7 @@ type pushQueue struct {
 func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.buf)+len(msg) > limit || !q.held.Take(len(msg)) {
+	if q.closed || len(q.buf)+len(msg) > limit || !q.held.Reserve(len(msg)) {
 		return false
 	}
 	q.buf = append(q.buf, msg...)
@@ -35,12 +35,12 @@ func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	return true
 }
 
-// take appends the queued messages to dst and empties the queue.
-func (q *pushQueue) take(dst []byte) []byte {
+// drain appends the queued messages to dst and empties the queue.
+func (q *pushQueue) drain(dst []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	dst = append(dst, q.buf...)
-	q.held.Give(len(q.buf))
+	q.held.Release(len(q.buf))
 	q.buf = q.buf[:0]
 	return dst
 }
@@ -55,7 +55,7 @@ func (q *pushQueue) swap(empty []byte) []byte {
 		return nil
 	}
 	full := q.buf
-	q.held.Give(len(full))
+	q.held.Release(len(full))
 	q.buf = empty[:0]
 	return full
 }
@@ -65,7 +65,7 @@ func (q *pushQueue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	open := !q.closed
-	q.held.Give(len(q.buf))
+	q.held.Release(len(q.buf))
 	q.closed, q.buf = true, nil
 	return open
 }

@@ -46,7 +46,7 @@ func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 		return
 	}
 	_ = nc.SetDeadline(time.Time{})
-	s.take(secureConn{secure})
+	s.serve(secureConn{secure})
 }
 
 func (s *Server) refuseHandshake(nc net.Conn, err error) {

@@ -111,7 +111,7 @@ func (rt *router) route(r *http.Request) *Route {
 		if best.at < g.at {
 			break
 		}
-		if g.takes(r.Method, host, &paths) {
+		if g.matches(r.Method, host, &paths) {
 			return g.route
 		}
 	}
@@ -131,9 +131,9 @@ func (rt *router) bestFit(r *http.Request) target {
 	return target{nil, nowhere}
 }
 
-// takes reports whether a request matches. A route must match one reading of the path. An exclusion must match
+// matches reports whether a request matches. A route must match one reading of the path. An exclusion must match
 // every reading, so that an unusual spelling does not exclude a request.
-func (g *globTarget) takes(method, host string, paths *readings) bool {
+func (g *globTarget) matches(method, host string, paths *readings) bool {
 	if g.method != "" && g.method != method && (g.method != http.MethodGet || method != http.MethodHead) {
 		return false
 	}

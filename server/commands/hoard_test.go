@@ -20,10 +20,10 @@ import (
 
 func TestBudget(t *testing.T) {
 	var b Budget
-	assert.True(t, b.Take(MaxHeldBytes-1))
-	assert.False(t, b.Take(2))
-	assert.True(t, b.Take(1))
-	b.Give(MaxHeldBytes)
+	assert.True(t, b.Reserve(MaxHeldBytes-1))
+	assert.False(t, b.Reserve(2))
+	assert.True(t, b.Reserve(1))
+	b.Release(MaxHeldBytes)
 	assert.Zero(t, b.Used.Load())
 }
 

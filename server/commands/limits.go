@@ -53,14 +53,14 @@ const (
 // the sum of thousands of clients.
 type Budget struct{ Used atomic.Int64 }
 
-// Take reserves n bytes. It returns false if fewer bytes are left.
-func (b *Budget) Take(n int) bool {
+// Reserve counts n bytes. It returns false if fewer bytes are left.
+func (b *Budget) Reserve(n int) bool {
 	if b.Used.Add(int64(n)) > MaxHeldBytes {
-		b.Give(n)
+		b.Release(n)
 		return false
 	}
 	return true
 }
 
-// Give returns bytes that Take reserved.
-func (b *Budget) Give(n int) { b.Used.Add(-int64(n)) }
+// Release returns bytes that Reserve counted.
+func (b *Budget) Release(n int) { b.Used.Add(-int64(n)) }

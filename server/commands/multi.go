@@ -85,7 +85,7 @@ func runDiscard(s *Session, _ [][]byte) {
 
 func (s *Session) endTransaction() {
 	if s.tx != nil {
-		s.srv.Held.Give(s.tx.held)
+		s.srv.Held.Release(s.tx.held)
 	}
 	s.tx = nil
 	s.about.Update(func(i *service.Client) { i.Queued = -1 })
@@ -123,7 +123,7 @@ func (s *Session) enqueue(cmd *command, args [][]byte) {
 // returns false if held has too few.
 func (tx *transaction) reserve(size int, held *Budget) bool {
 	more := max(tx.bytes+size-freeTransactionBytes, 0) - tx.held
-	if !held.Take(more) {
+	if !held.Reserve(more) {
 		return false
 	}
 	tx.bytes += size

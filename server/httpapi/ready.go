@@ -133,13 +133,13 @@ func (p *readyProbe) join(question func() error) *probeRound {
 
 // run calls question until no probe waits. Each call must bound its own duration.
 func (p *readyProbe) run(question func() error) {
-	for r := p.take(); r != nil; r = p.take() {
+	for r := p.begin(); r != nil; r = p.begin() {
 		r.err = question()
 		close(r.done)
 	}
 }
 
-func (p *readyProbe) take() *probeRound {
+func (p *readyProbe) begin() *probeRound {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.next
