@@ -1,9 +1,9 @@
 // Package raftstore implements a limiter that several nodes replicate with Raft: the table of package engine behind a
 // replicated log.
 //
-// A Node is one Raft group on a host, and only connects its parts. It makes them when the log and the transport are open
-// (parts.go). Each part has a constructor that takes values and small interfaces. Every group has its own directory,
-// identity, membership and peers (host.Group).
+// A Node is one Raft group on a host, and only connects its parts. It makes them (parts.go) when the log and the
+// transport are open. Each part has a constructor that takes values and small interfaces. Every group has its own
+// directory, identity, membership and peers (host.Group).
 //
 // A Host (internal/host) is what a process has once for all groups, also for a single one: the inter-node port, the
 // log, the window in which groups propose, the loop of checks and the exchange of status. Package router opens it and
