@@ -2,8 +2,11 @@ package limiter
 
 import (
 	"cmp"
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weir-project/weir/engine/hashslot"
@@ -171,6 +174,41 @@ func (t *Topology) Leaderless() (n int) {
 		}
 	}
 	return n
+}
+
+// LeadersText names the nodes that lead the groups, and says how many groups have no known leader. leaders has the ids
+// of the leaders in the order of the groups; "" is unknown.
+func LeadersText(leaders []string) string {
+	none := 0
+	var known []string
+	for _, id := range leaders {
+		switch {
+		case id == "":
+			none++
+		case !slices.Contains(known, id):
+			known = append(known, id)
+		}
+	}
+	var parts []string
+	if none > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d groups have no leader: nothing is decided for their keys", none,
+			len(leaders)))
+	}
+	if len(known) > 0 {
+		parts = append(parts, "led by "+strings.Join(known, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// RoleText says how many of the groups a node leads, or what else it does.
+func RoleText(led, groups int, voter bool) string {
+	switch {
+	case led > 0:
+		return fmt.Sprintf("leads %d of %d", led, groups)
+	case voter:
+		return "follower"
+	}
+	return "no vote yet"
 }
 
 // Count returns the number of nodes for which is returns true.

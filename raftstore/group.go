@@ -79,9 +79,10 @@ func (n *Node) newMachine() *fsm.FSM {
 }
 
 func (n *Node) openLog() error {
-	store := n.own.Options.Log
-	switch {
-	case store != nil:
+	var store raftlog.Store
+	switch given := n.own.Options.Log; {
+	case given != nil:
+		store = given[n.own.Options.Group]
 	case n.own.Options.Durability == identity.Memory:
 		store = raft.NewInmemStore()
 	default:

@@ -53,7 +53,7 @@ func (h *hangingLog) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Lo
 func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
 	c = newCluster(t, 3, func(i int, o *raftstore.Options) {
 		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore()}
-		o.Log, o.MaxDecisionAge, o.Heartbeat = logs[i], time.Hour, busy
+		o.Log, o.MaxDecisionAge, o.Heartbeat = append(o.Log, logs[i]), time.Hour, busy
 	})
 	_, at = c.leader()
 	for _, n := range c.nodes {

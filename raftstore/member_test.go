@@ -110,7 +110,7 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 // it, and not the whole log. The logs are in memory: with logs on disk, the new node got the whole log.
 func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
-		o.SnapshotBytes, o.Log = 4<<10, raft.NewInmemStore()
+		o.SnapshotBytes, o.Log = 4<<10, append(o.Log, raft.NewInmemStore())
 	})
 	leader, _ := c.leader()
 	for i := range 400 {
@@ -119,7 +119,7 @@ func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 	require.NoError(t, leader.Snapshot())
 	c.take(leader, "key", 10)
 	log := raft.NewInmemStore()
-	node, err := c.grow(3, func(o *raftstore.Options) { o.Log = log })
+	node, err := c.grow(3, func(o *raftstore.Options) { o.Log = append(o.Log, log) })
 	require.NoError(t, err)
 	c.sees(leader, 4, 4)
 	require.Eventually(t, func() bool { return node.Len() == leader.Len() }, patience, 10*time.Millisecond)

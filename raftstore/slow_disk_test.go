@@ -30,7 +30,7 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	const slow = 150 * time.Millisecond
 	var logs [3]slowLog
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		logs[i].InmemStore, o.Log = raft.NewInmemStore(), &logs[i]
+		logs[i].InmemStore, o.Log = raft.NewInmemStore(), append(o.Log, &logs[i])
 		o.Heartbeat = time.Second // a slow append must not cause an election
 	})
 	_, at := c.leader()

@@ -95,7 +95,7 @@ func (b *brokenLog) StoreLog(l *raft.Log) error { return b.StoreLogs([]*raft.Log
 
 func TestAFailedWriteEndsTheNode(t *testing.T) {
 	logs := &brokenLog{InmemStore: raft.NewInmemStore()}
-	c := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.Log = logs })
+	c := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.Log = append(o.Log, logs) })
 	leader, _ := c.leader()
 	logs.fail.Store(true)
 	require.Error(t, leader.Confirm())

@@ -76,5 +76,5 @@ func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
 	require.NoError(t, cmd.Run())
 	leader, err := (&cluster.Command{Addr: nodes[0].addr}).AskStatus()
 	require.NoError(t, err)
-	require.Regexp(t, "^answered by n[0-2] at "+nodes[1].addr+"; leader "+leader.Leader+"\n$", said.String())
+	require.Regexp(t, "^answered by n[0-2] at "+nodes[1].addr+"; led by "+leader.Leader+"\n$", said.String())
 }

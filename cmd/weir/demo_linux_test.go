@@ -191,7 +191,7 @@ func TestDemo(t *testing.T) {
 	require.NotContains(t, d.output(), "redis-cli -c",
 		"redis-cli -c must not be suggested, because nodes that forward never redirect")
 	require.Equal(t, "[1 2]", d.take(0))
-	id := d.kill("leads")
+	id := d.kill("leads 1 of 1")
 	node := 0
 	if id == "a" {
 		node = 1
@@ -239,7 +239,7 @@ func TestDemoLeavesNoOrphans(t *testing.T) {
 func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 	t.Parallel()
 	d := runDemo(t, t.TempDir()).up()
-	id := d.kill("follows")
+	id := d.kill("follower")
 	command := d.await(`\n    (\S+ serve --config \S+/` + id + `\.yaml)\n`)[1]
 	byHand := exec.Command("sh", "-c", "exec "+command)
 	require.NoError(t, byHand.Start())

@@ -32,11 +32,10 @@ type restoreCmd struct {
 // AfterApply refuses the flags of a node if the restore makes no node.
 func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
 	if r.NodeID == "" && r.Durability == "" {
-		if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" {
-			return idleFlags([]string{how})
-		}
-		if r.Groups != 0 || r.EndHolds {
-			return idleFlags([]string{"--groups or --end-holds"})
+		for _, flag := range []string{"--raft-addr", "--groups", "--end-holds"} {
+			if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), flag)); how != "" {
+				return idleFlags([]string{how})
+			}
 		}
 	}
 	return checkDir("--data-dir", r.DataDir)

@@ -15,39 +15,28 @@ import (
 // knowGroups are the functions that may ask whether there is one Raft group or several, with the number of their
 // conditionals. One group takes another path there. The list may only become shorter.
 var knowGroups = map[string]int{
-	"cmd/weir/restore.go AfterApply":             1,
-	"internal/cli/cluster/cluster.go noLeader":   1,
-	"internal/cli/demo/watch.go explain":         1,
-	"internal/cli/demo/watch.go sayHowToKill":    1,
-	"internal/cli/demo/watch.go whoDecides":      1,
-	"internal/cli/doctor/cluster.go judgeStatus": 2,
-	"internal/cli/remote/server.go sayWhom":      1,
-	"internal/cli/remote/status.go Leaderless":   1,
-	"internal/cli/remote/status.go LedBy":        1,
-	"internal/cli/remote/status.go ReadStatus":   1,
-	"internal/cli/remote/status.go WriteTable":   1,
-	"internal/cli/remote/status.go role":         1,
-	"internal/cli/remote/status.go writeGroups":  1,
-	"internal/cli/top/view.go leaderText":        1,
-	"raftstore/internal/budget/budget.go New":    1,
-	"raftstore/internal/fsm/state.go Form":       1,
-	"raftstore/internal/fsm/state.go Owned":      1,
-	"raftstore/internal/fsm/state.go check":      3,
-	"raftstore/restore.go Restore":               1,
-	"raftstore/router/open.go ofGroup":           1,
-	"raftstore/router/router.go only":            1,
-	"server/commands/server.go seesReplicas":     1,
-	"server/httpapi/feed.go clusterView":         1,
-	"server/httpapi/feed.go roleOf":              1,
-	"server/servertest/cluster.go Decide":        1,
-	"server/servertest/cluster.go DecideAtomic":  1,
-	"server/servertest/cluster.go Topology":      1,
+	"raftstore/internal/budget/budget.go New":   1, // a group alone shares its memory with no other
+	"raftstore/router/router.go only":           1, // a group alone decides keys of all slots in one step
+	"server/commands/server.go seesReplicas":    1, // nodes say how far they are in the first group alone
+	"server/servertest/cluster.go Decide":       1, // as in the router
+	"server/servertest/cluster.go DecideAtomic": 1,
+	"server/servertest/cluster.go Topology":     1, // a test that names no groups has one
+}
+
+// formatsKnowGroups are the functions for which a format of weir 0.1.0 forces such conditionals. The entry that founds
+// a cluster with one group has no number of groups and no slots. weir restore takes the number of a backup, unless it
+// is given another.
+var formatsKnowGroups = map[string]int{
+	"raftstore/internal/fsm/state.go Form":  1,
+	"raftstore/internal/fsm/state.go Owned": 1,
+	"raftstore/internal/fsm/state.go check": 3,
+	"raftstore/restore.go Restore":          1,
 }
 
 // severalAlone are the names of values that exist for several groups alone.
-var severalAlone = []string{"Groups", "Logs", "Slots"}
+var severalAlone = []string{"Groups", "Slots"}
 
-// TestFunctionsThatKnowTheNumberOfGroups checks that no function but those of knowGroups has a conditional on the
+// TestFunctionsThatKnowTheNumberOfGroups checks that no function but those of the two lists has a conditional on the
 // number of groups, and that none has more of them than its line says.
 func TestFunctionsThatKnowTheNumberOfGroups(t *testing.T) {
 	found := map[string][]string{}
@@ -66,12 +55,14 @@ func TestFunctionsThatKnowTheNumberOfGroups(t *testing.T) {
 			})
 		}
 	})
+	known := maps.Clone(knowGroups)
+	maps.Copy(known, formatsKnowGroups)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		asks := found[name]
-		assert.LessOrEqual(t, len(asks), knowGroups[name], "%s asks for the number of groups: %s", name, asks)
+		assert.LessOrEqual(t, len(asks), known[name], "%s asks for the number of groups: %s", name, asks)
 	}
-	for name, times := range knowGroups {
-		assert.Len(t, found[name], times, "%s asks less often: shorten its line in knowGroups", name)
+	for name, times := range known {
+		assert.Len(t, found[name], times, "%s asks less often: shorten its line", name)
 	}
 }
 

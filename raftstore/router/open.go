@@ -111,9 +111,6 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 		}
 	}
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
-	if o.Logs != nil {
-		o.Log = o.Logs[group]
-	}
 	all := cmp.Or(o.SnapshotBytes, host.DefaultSnapshotBytes)
 	o.SnapshotBytes = max(all/int64(o.Groups), min(minSnapshotBytes, all))
 	// Each group gets an equal part of the memory. Package budget lets it take more while the others take less.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -82,18 +81,18 @@ type MemoryStatus struct {
 // ClusterStatus is the cluster as this node sees it.
 type ClusterStatus struct {
 	Self    string       `json:"self"`     // the node that answered
-	Leader  string       `json:"leader"`   // "": no leader is known
+	Leader  string       `json:"leader"`   // of the first group; "": it is unknown
 	StaleMs int64        `json:"stale_ms"` // upper bound of the age of the limiters in this status; 0: linearizable
-	Term    uint64       `json:"term"`
+	Term    uint64       `json:"term"`     // of the first group
 	Nodes   []NodeStatus `json:"nodes"`
-	// Groups describes the Raft groups; null for one group. Leader and Term are those of the first group.
-	Groups *GroupsStatus `json:"groups,omitempty"`
+	Groups  GroupsStatus `json:"groups"`
 }
 
 // GroupsStatus counts Raft groups as this node sees them.
 type GroupsStatus struct {
 	Count      int    `json:"count"`
 	Led        int    `json:"led"`        // by this node
+	Leaders    string `json:"leaders"`    // in words
 	Leaderless int    `json:"leaderless"` // their leaders are unknown
 	Behind     uint64 `json:"behind"`     // committed entries that this node has not applied, in the worst group
 }
@@ -181,30 +180,19 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 		return nil
 	}
 	t := s.Replica.Topology()
-	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term}
-	if len(t.Groups) > 1 {
-		v.Groups = &GroupsStatus{len(t.Groups), t.Led(), t.Leaderless(), t.Behind()}
+	var leaders []string
+	for _, g := range t.Groups {
+		leaders = append(leaders, g.Leader)
 	}
+	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term,
+		Groups: GroupsStatus{len(t.Groups), t.Led(), limiter.LeadersText(leaders), t.Leaderless(), t.Behind()}}
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
-			ID: m.ID, Addr: m.ClientAddr, Role: roleOf(t, m), Up: m.Up,
+			ID: m.ID, Addr: m.ClientAddr, Role: limiter.RoleText(t.LedBy(m.ID), len(t.Groups), m.Voter), Up: m.Up,
 			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard),
 			WebURL: m.WebURL,
 		})
 	}
 	return v
-}
-
-func roleOf(t *limiter.Topology, m *limiter.Member) string {
-	led := t.LedBy(m.ID)
-	switch {
-	case led > 0 && len(t.Groups) > 1:
-		return fmt.Sprintf("leads %d of %d groups", led, len(t.Groups))
-	case led > 0:
-		return "leader"
-	case m.Voter:
-		return "follower"
-	}
-	return "no vote yet"
 }

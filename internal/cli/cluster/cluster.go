@@ -82,13 +82,7 @@ func (s *snapshotCmd) Run(c *Command) error {
 	return c.change(os.Stdout, "the snapshot was written", "SNAPSHOT")
 }
 
-var errNoLeader = errors.New(
-	"the cluster has no leader: nothing is decided until a majority of its voters are up and reach each other")
-
 func noLeader(s *remote.Status) error {
-	if len(s.Groups) == 0 {
-		return errNoLeader
-	}
 	return fmt.Errorf("%d of %d groups have no leader: nothing is decided for their keys until a majority of the "+
 		"voters are up and reach each other", s.Leaderless(), len(s.Groups))
 }

@@ -42,6 +42,10 @@ func (n *clusterNode) Topology() *limiter.Topology {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.topo
+	if t.Groups == nil {
+		t.Groups = []limiter.Group{{Slots: hashslot.All, Leader: t.Leader, LastLeader: t.LastLeader, Term: t.Term,
+			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex}}
+	}
 	return &t
 }
 
@@ -120,11 +124,12 @@ func TestClusterStatus(t *testing.T) {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}
 	require.Equal(t, []string{
-		"cluster c1", "leader a", "term 3", "log form 1", "asked b, committed 9, applied 8, stale: 5ms", "",
+		"cluster c1", "keys led by a", "log form 1", "asked b, committed 9, applied 8, stale: 5ms", "",
 		"NODE ROLE UP CLIENTS NODES APPLIED READS HEARD",
-		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago",
+		"a leads 1 of 1 yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago",
 		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 form 1 this node",
 		"c no vote yet no unknown 127.0.0.1:9 2 unknown 1m0s ago", "",
+		"GROUP SLOTS LEADER TERM BEHIND", "0 0-16383 a 3 1", "",
 	}, lines)
 
 	out.Reset()
@@ -141,9 +146,10 @@ func TestClusterStatus(t *testing.T) {
 func TestClusterStatusWithoutALeader(t *testing.T) {
 	nodes := startNodes(t, "", "")
 	var out bytes.Buffer
-	require.ErrorIs(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}), errNoLeader)
-	require.Contains(t, out.String(), "none, the last was a\n")
-	require.NotContains(t, out.String(), " leader ")
+	require.ErrorContains(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}),
+		"1 of 1 groups have no leader: nothing is decided for their keys until")
+	require.Contains(t, out.String(), "none, the last was a ")
+	require.NotContains(t, out.String(), "leads")
 }
 
 func TestClusterStatusOfGroups(t *testing.T) {
@@ -161,8 +167,9 @@ func TestClusterStatusOfGroups(t *testing.T) {
 	for i, line := range lines {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}
-	require.Equal(t, []string{"cluster c1", "keys 2 groups, 1 without a leader", "log form 1"}, lines[:3])
-	require.Contains(t, lines, "a leads 1 yes "+nodes["a"].addr+" 127.0.0.1:7 9 form 2 0s ago")
+	require.Equal(t, []string{"cluster c1", "keys 1 of 2 groups have no leader: nothing is decided for their keys; led by a",
+		"log form 1"}, lines[:3])
+	require.Contains(t, lines, "a leads 1 of 2 yes "+nodes["a"].addr+" 127.0.0.1:7 9 form 2 0s ago")
 	require.Equal(t, []string{
 		"GROUP SLOTS LEADER TERM BEHIND", "0 0-8191 a 3 1", "1 8192-16383 none, the last was b 4 0", "",
 	}, lines[len(lines)-4:])
@@ -173,7 +180,7 @@ func TestClusterStatusOfGroups(t *testing.T) {
 	out.Reset()
 	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}),
 		"the groups that serve on this node have leaders")
-	require.Regexp(t, `(?m)^keys +2 groups, 0 without a leader, 1 ended on b$`, out.String())
+	require.Regexp(t, `(?m)^keys +led by a; 1 of 2 groups have ended on b$`, out.String())
 	require.Regexp(t, `(?m)^1 +8192-16383 +ended on b: it differs$`, out.String())
 	nodes["b"].mu.Lock()
 	nodes["b"].topo.Groups[1].Ended = ""
@@ -255,7 +262,7 @@ func TestClusterCommandLine(t *testing.T) {
 	nodes := startNodes(t, "a", "")
 	said, code := run("status", "--addr", nodes["a"].addr)
 	require.Zero(t, code, said)
-	require.Contains(t, said, "leader")
+	require.Contains(t, said, "led by a")
 	said, code = run("add", "d", "d:6390", "--addr", nodes["b"].addr)
 	require.Zero(t, code, said)
 	require.Equal(t, "d was added\n", said)

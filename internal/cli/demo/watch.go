@@ -20,7 +20,7 @@ func (d *demo) explain() {
 	}
 	a, b, c := d.nodes[0].config, d.nodes[1].config, d.nodes[2].config
 	d.say(`
-Ask any node, %s decides:
+Ask any node, a leader decides:
     %s RL.TOKENBUCKET user:42 5/m 3
     %s RL.TOKENBUCKET user:42 5/m 3
 Look at the cluster:
@@ -31,13 +31,11 @@ Is a node ready:
     curl %s/readyz
 Follow the logs:
     tail -f %s/?.log
-`, whoDecides(&status), d.client(a.Listen), d.client(c.Listen), d.weir, b.Listen, a.HTTP, a.HTTP, shellQuoted(d.dir))
+`, d.client(a.Listen), d.client(c.Listen), d.weir, b.Listen, a.HTTP, a.HTTP, shellQuoted(d.dir))
 	d.say("Kill a leader and ask another node: it knows the units that were taken.")
 	for _, n := range d.nodes {
-		d.sayHowToKill(n, &status)
-	}
-	if len(status.Groups) > 0 {
-		d.say("The nodes share the leadership of the groups within about ten seconds: look at the cluster again.")
+		role := status.Role(&remote.NodeStatus{ID: n.config.NodeID, Voter: true})
+		d.say("    %s %-13s kill -9 %d", n.config.NodeID, role+":", n.process.Pid)
 	}
 	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that "+
 		"directory to start with an empty cluster. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
@@ -49,25 +47,6 @@ func (d *demo) client(addr string) string {
 		return "redis-cli -p " + portOf(addr)
 	}
 	return d.weir + " call --addr " + addr
-}
-
-// whoDecides names the leader of a request.
-func whoDecides(s *remote.Status) string {
-	if len(s.Groups) > 0 {
-		return "the leader of the key's group"
-	}
-	return "the leader"
-}
-
-func (d *demo) sayHowToKill(n *node, s *remote.Status) {
-	role, led := "follows", s.LedBy(n.config.NodeID)
-	switch {
-	case led > 0 && len(s.Groups) > 0:
-		role = fmt.Sprintf("leads %d", led)
-	case led > 0:
-		role = "leads"
-	}
-	d.say("    %s %-8s kill -9 %d", n.config.NodeID, role+":", n.process.Pid)
 }
 
 // watch reports nodes that end, and restarts them at each line of input. It returns at a signal.

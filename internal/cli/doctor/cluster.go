@@ -55,12 +55,8 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 
 // judgeStatus reports the problems of a cluster, and whether a majority is up.
 func judgeStatus(s *remote.Status) (found []Finding) {
-	if n := s.Leaderless(); n > 0 && len(s.Groups) > 0 {
-		found = append(found, Finding{Wrong, "cluster", fmt.Sprintf("%d of %d groups have no leader: nothing is "+
-			"decided for their keys", n, len(s.Groups)),
-			"start nodes until a majority is up, and check that they reach each other"})
-	} else if n > 0 {
-		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided",
+	if s.Leaderless() > 0 {
+		found = append(found, Finding{Wrong, "cluster", s.LeadersText(),
 			"start nodes until a majority is up, and check that they reach each other"})
 	}
 	for i := range s.Groups {
@@ -81,12 +77,7 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 		}
 		found = append(found, judgeNode(n)...)
 	}
-	said := fmt.Sprintf("%d of %d voters are up", up, voters)
-	if len(s.Groups) > 0 {
-		said += fmt.Sprintf(", %d groups", len(s.Groups))
-	} else if s.Leader != "" {
-		said += ", " + s.Leader + " is the leader"
-	}
+	said := fmt.Sprintf("%d of %d voters are up; %s", up, voters, s.LeadersText())
 	if s.Node != "" {
 		said += ", according to " + s.Node
 	}

@@ -27,7 +27,7 @@ func says(t *testing.T, found []Finding, v Verdict, check, text string) {
 
 func TestDoctorJudges(t *testing.T) {
 	status := func(leader string, up ...bool) (s remote.Status) {
-		s.Leader = leader
+		s.Groups = []remote.GroupStatus{{Leader: leader, LastSlot: 16383}}
 		for i, u := range up {
 			s.Nodes = append(s.Nodes, remote.NodeStatus{ID: string(rune('a' + i)), Voter: true, Up: u})
 		}
@@ -51,14 +51,14 @@ func TestDoctorJudges(t *testing.T) {
 		want  Verdict
 		text  string
 	}{
-		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up, a is the leader"},
+		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up; led by a"},
 		{judge(status("a", true, true, false)), Doubt, "2 of 3 voters are up"},
 		{judge(status("a", true, true, false)), Doubt, "c was last heard of"},
-		{judge(status("", true, false, false)), Wrong, "no leader"},
+		{judge(status("", true, false, false)), Wrong, "1 of 1 groups have no leader: nothing is decided for their keys"},
 		{judge(status("", true, false, false)), Wrong, "1 of 3 voters are up"},
 		{judge(status("a", true, true, true, true)), Doubt, "4 of 4 voters"},
 		{judge(status("a", true)), Fine, "1 of 1 voters"},
-		{judge(grouped), Fine, "3 of 3 voters are up, 2 groups"},
+		{judge(grouped), Fine, "3 of 3 voters are up; led by a, b"},
 		{judge(leaderless), Wrong, "1 of 2 groups have no leader"},
 		{judge(ended), Wrong, "the group of the slots 0 to 8191 has ended on a: it differs"},
 		{judge(slow), Doubt, "b is 10001 entries behind"},

@@ -56,11 +56,7 @@ func sayWhom(w io.Writer, conn redis.Conn, addr string) {
 		return
 	}
 	if s, err := ReadStatus(reply); err == nil {
-		led := "leader " + leaderText(s.Leader, s.LastLeader)
-		if len(s.Groups) > 0 {
-			led = s.groupsText()
-		}
-		fmt.Fprintf(w, "answered by %s at %s; %s\n", terminal.PlainText(s.Node), addr, led)
+		fmt.Fprintf(w, "answered by %s at %s; %s\n", terminal.PlainText(s.Node), addr, s.LeadersText())
 	}
 }
 

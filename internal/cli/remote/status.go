@@ -2,7 +2,6 @@ package remote
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -26,9 +25,8 @@ type Status struct {
 	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
 	LogFormat    int          `redis:"log_format" json:"log_format"`
 	Nodes        []NodeStatus `redis:"-" json:"nodes"`
-	// Groups lists the Raft groups. It is empty if one group owns all slots. Otherwise Leader, Term and the indexes
-	// above are those of the first group.
-	Groups []GroupStatus `redis:"-" json:"groups,omitempty"`
+	// Groups lists the Raft groups. Leader, Term and the indexes above are those of the first group.
+	Groups []GroupStatus `redis:"-" json:"groups"`
 }
 
 // GroupStatus is one Raft group in a Status. The indexes are of the node that answered.
@@ -58,8 +56,6 @@ type NodeStatus struct {
 	LogFormat    int    `redis:"log_format" json:"log_format"`
 }
 
-var errNoNodes = errors.New("the status lists no nodes")
-
 // ReadStatus reads the reply to WEIR.CLUSTER STATUS.
 func ReadStatus(reply any) (s Status, err error) {
 	fields, err := redis.Values(reply, nil)
@@ -69,35 +65,21 @@ func ReadStatus(reply any) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
-	nodes, ok := listIn(fields, "nodes")
-	if !ok {
-		return s, errNoNodes
-	}
-	if s.Nodes, err = readAll[NodeStatus](nodes); err != nil {
-		return s, err
-	}
-	if groups, ok := listIn(fields, "groups"); ok {
-		s.Groups, err = readAll[GroupStatus](groups)
-	}
-	if len(s.Groups) == 1 {
-		s.Groups = nil // the other fields say the same
-	}
-	return s, err
+	nodes, err := readAll[NodeStatus](fields, "nodes")
+	groups, errGroups := readAll[GroupStatus](fields, "groups")
+	s.Nodes, s.Groups = nodes, groups
+	return s, cmp.Or(err, errGroups)
 }
 
-// listIn finds the value of a name in a list of names and values.
-func listIn(fields []any, wanted string) (value any, ok bool) {
+// readAll reads a list of maps, the value of a name in a list of names and values.
+func readAll[T any](fields []any, wanted string) (all []T, err error) {
+	err = fmt.Errorf("the status lists no %s", wanted)
+	var items []any
 	for i := 0; i+1 < len(fields); i += 2 {
 		if name, _ := redis.String(fields[i], nil); name == wanted {
-			return fields[i+1], true
+			items, err = redis.Values(fields[i+1], nil)
 		}
 	}
-	return nil, false
-}
-
-// readAll reads a list of maps.
-func readAll[T any](list any) (all []T, err error) {
-	items, err := redis.Values(list, nil)
 	for _, item := range items {
 		var v T
 		values, errValues := redis.Values(item, nil)
@@ -113,11 +95,7 @@ func readAll[T any](list any) (all []T, err error) {
 func (s *Status) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "cluster\t%s\n", s.ClusterID)
-	if len(s.Groups) > 0 {
-		fmt.Fprintf(t, "keys\t%s\n", s.groupsText())
-	} else {
-		fmt.Fprintf(t, "leader\t%s\nterm\t%d\n", leaderText(s.Leader, s.LastLeader), s.Term)
-	}
+	fmt.Fprintf(t, "keys\t%s\n", s.LeadersText())
 	fmt.Fprintf(t, "log\tform %d\n", s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d%s\n\n",
 		s.Node, s.CommitIndex, s.AppliedIndex, StaleText(s.StaleMs))
@@ -125,7 +103,7 @@ func (s *Status) WriteTable(w io.Writer) error {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			n.ID, s.role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex,
+			n.ID, s.Role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex,
 			n.reads(), s.heard(n))
 	}
 	s.writeGroups(t)
@@ -134,9 +112,6 @@ func (s *Status) WriteTable(w io.Writer) error {
 
 // writeGroups writes a table of the groups. BEHIND is how many entries the node that answered has not applied.
 func (s *Status) writeGroups(t io.Writer) {
-	if len(s.Groups) == 0 {
-		return
-	}
 	fmt.Fprintln(t, "\nGROUP\tSLOTS\tLEADER\tTERM\tBEHIND")
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -163,9 +138,6 @@ func (s *Status) EndedHere() (n int) {
 // Leaderless returns the number of groups without a leader. A group that has ended on the node does not count, because
 // the node knows no leader of it.
 func (s *Status) Leaderless() (n int) {
-	if len(s.Groups) == 0 && s.Leader == "" {
-		return 1
-	}
 	for i := range s.Groups {
 		if s.Groups[i].Leader == "" && s.Groups[i].Ended == "" {
 			n++
@@ -174,19 +146,26 @@ func (s *Status) Leaderless() (n int) {
 	return n
 }
 
-func (s *Status) groupsText() string {
-	text := fmt.Sprintf("%d groups, %d without a leader", len(s.Groups), s.Leaderless())
-	if n := s.EndedHere(); n > 0 {
-		text += fmt.Sprintf(", %d ended on %s", n, s.Node)
+// LeadersText names the nodes that lead the groups, and says how many groups have none or have ended on the node.
+func (s *Status) LeadersText() string {
+	var leaders []string
+	ended := 0
+	for i := range s.Groups {
+		if s.Groups[i].Ended != "" {
+			ended++
+			continue
+		}
+		leaders = append(leaders, terminal.PlainText(s.Groups[i].Leader))
+	}
+	text := limiter.LeadersText(leaders)
+	if ended > 0 {
+		text += fmt.Sprintf("; %d of %d groups have ended on %s", ended, len(s.Groups), s.Node)
 	}
 	return text
 }
 
 // LedBy returns the number of groups that a node leads.
 func (s *Status) LedBy(id string) (n int) {
-	if len(s.Groups) == 0 && s.Leader == id && id != "" {
-		return 1
-	}
 	for i := range s.Groups {
 		if s.Groups[i].Leader == id && id != "" {
 			n++
@@ -205,17 +184,9 @@ func leaderText(leader, last string) string {
 	return "none"
 }
 
-func (s *Status) role(n *NodeStatus) string {
-	led := s.LedBy(n.ID)
-	switch {
-	case led > 0 && len(s.Groups) > 0:
-		return fmt.Sprintf("leads %d", led)
-	case led > 0:
-		return "leader"
-	case n.Voter:
-		return "follower"
-	}
-	return "no vote yet"
+// Role says how many groups a node leads, or what else it does.
+func (s *Status) Role(n *NodeStatus) string {
+	return limiter.RoleText(s.LedBy(n.ID), len(s.Groups), n.Voter)
 }
 
 // reads returns the newest form of the log that a node can read.

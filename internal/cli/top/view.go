@@ -60,25 +60,12 @@ func between(from, to *httpapi.Status) string {
 }
 
 func (v *view) leaderText() string {
-	switch c := v.now.Cluster; {
-	case c == nil:
+	c := v.now.Cluster
+	if c == nil {
 		return "one node"
-	case c.Groups != nil:
-		return groupsText(c.Groups) + "; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
-	case c.Leader == "":
-		return "NO LEADER: weir decides nothing; answered by " + terminal.PlainText(c.Self) +
-			remote.StaleText(c.StaleMs)
-	default:
-		return "leader " + terminal.PlainText(c.Leader) + "; answered by " + terminal.PlainText(c.Self) +
-			remote.StaleText(c.StaleMs)
 	}
-}
-
-func groupsText(g *httpapi.GroupsStatus) string {
-	if g.Leaderless > 0 {
-		return fmt.Sprintf("%d of %d groups have NO LEADER: nothing is decided for their keys", g.Leaderless, g.Count)
-	}
-	return fmt.Sprintf("all %d groups have a leader", g.Count)
+	return terminal.PlainText(c.Groups.Leaders) + "; answered by " + terminal.PlainText(c.Self) +
+		remote.StaleText(c.StaleMs)
 }
 
 func (v *view) nodes() []string {

@@ -24,7 +24,7 @@ func (p *process) openLogs(o *raftstore.Options, noSync bool) error {
 	}
 	p.logs = logs{l}
 	if o.Groups == 1 {
-		o.Log = l
+		o.Log = append(o.Log, l)
 		return nil
 	}
 	p.shared = sharedlog.New(func() (sharedlog.Base, error) { return l, nil }, sharedLimits)
@@ -33,7 +33,7 @@ func (p *process) openLogs(o *raftstore.Options, noSync bool) error {
 		if err != nil {
 			return errors.Join(err, p.closeLogs())
 		}
-		o.Logs = append(o.Logs, &faultyPart{part, broke, p.dead})
+		o.Log = append(o.Log, &faultyPart{part, broke, p.dead})
 	}
 	return nil
 }

@@ -105,8 +105,7 @@ type Options struct {
 	Source persistence.Source
 	FS     vfs.FS
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
-	Log    raftlog.Store
-	Logs   []raftlog.Store // by group, of a process with several groups; they replace Log
+	Log    []raftlog.Store // by group
 	// Failpoint is called at points where another node may act between two steps of this one, and may block; nil: no
 	// calls.
 	Failpoint func(at faults.Point)

@@ -84,14 +84,14 @@ func TestPageOfAFollower(t *testing.T) {
 	b := openBrowser(t)
 	nodes := startCluster(t)
 	b.do(chromedp.Navigate(nodes[1].web + "/"))
-	b.awaitText("leader-page", "page of the leader, ")
+	b.awaitText("leader-page", "page of the leader ")
 	require.Equal(t, nodes[0].web, b.eval("document.querySelector('#leader-page a').getAttribute('href')"))
 	require.Contains(t, b.text("whose"), "this node")
 	b.do(chromedp.Navigate(nodes[0].web + "/"))
 	b.awaitText("state", "up ")
 	require.Empty(t, b.text("leader-page"))
 	for _, url := range []string{"", "javascript:alert(1)"} {
-		b.eval(fmt.Sprintf("leaderPage({leader: 'x', self: 'y', nodes: [{id: 'x', web_url: %q}]})", url))
-		require.Equal(t, "The leader is x. Its page is off, or open to its own machine only.", b.text("leader-page"))
+		b.eval(fmt.Sprintf("leaderPages({self: 'y', nodes: [{id: 'x', role: 'leads 1 of 1', web_url: %q}]})", url))
+		require.Equal(t, "x leads. Its page is off, or open to its own machine only.", b.text("leader-page"))
 	}
 }

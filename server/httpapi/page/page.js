@@ -155,30 +155,31 @@ const memory = (s) => {
 };
 
 // whom returns the name of the node that answered, and the age of its state.
-const whom = (c) => "answered by " + c.self + (c.groups ? "" : "; " + (c.leader ? "leader " + c.leader : "no leader")) + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
+const whom = (c) => "answered by " + c.self + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
 
 const cluster = (s) => {
   const c = s.cluster;
   $("cluster").hidden = !c;
   if (!c) return;
-  const g = c.groups;
-  say("term", (g ? g.count + " groups, " + g.leaderless + " without a leader, " + g.led + " led by this node" : "term " + c.term) + "; " + whom(c));
+  say("term", c.groups.leaders + "; " + whom(c));
   rows("nodes", c.nodes.map((n) => [
     n.id + (n.id === c.self ? " (this one)" : ""), n.role, n.up ? "yes" : "no", number(n.lag),
     n.id === c.self ? "–" : (n.clock_ahead_ms > 0 ? "+" : "") + n.clock_ahead_ms + " ms", n.addr,
   ]), "none");
-  leaderPage(c);
+  leaderPages(c);
 };
 
-// leaderPage links to the leader's page, if this browser can reach it.
-const leaderPage = (c) => {
-  const leader = c.nodes.find((n) => n.id === c.leader);
-  if (c.groups || !leader || leader.id === c.self) return say("leader-page", "");
-  if (!/^https?:\/\//.test(leader.web_url || "")) {
-    return say("leader-page", "The leader is " + leader.id + ". Its page is off, or open to its own machine only.");
-  }
-  const a = Object.assign(document.createElement("a"), { href: leader.web_url, textContent: "page of the leader, " + leader.id });
-  if ($("leader-page").innerHTML !== a.outerHTML) $("leader-page").replaceChildren(a);
+// leaderPages links to the pages of the other leaders, if this browser can reach them.
+const leaderPages = (c) => {
+  const pages = c.nodes.filter((n) => n.role.startsWith("leads") && n.id !== c.self).map((n) => {
+    if (/^https?:\/\//.test(n.web_url || "")) {
+      return Object.assign(document.createElement("a"), { href: n.web_url, textContent: "page of the leader " + n.id });
+    }
+    return Object.assign(document.createElement("span"),
+      { textContent: n.id + " leads. Its page is off, or open to its own machine only." });
+  });
+  const shown = pages.flatMap((p) => [p, " "]);
+  if ($("leader-page").innerHTML !== pages.map((p) => p.outerHTML + " ").join("")) $("leader-page").replaceChildren(...shown);
 };
 
 const show = (s) => {
@@ -200,10 +201,8 @@ const show = (s) => {
   rows("top-admitted", s.top_admitted.map(heavy), "none recently");
   rows("top-denied", (s.top_denied || []).map(heavy), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
-  const g = s.cluster && s.cluster.groups;
-  const leaderless = g ? g.leaderless : s.cluster && !s.cluster.leader;
-  state(g && leaderless ? leaderless + " of " + g.count + " groups have no leader: weir decides nothing for their keys" :
-    leaderless ? "no leader: weir decides nothing" : "up " + span(s.uptime_s), leaderless);
+  const leaderless = s.cluster && s.cluster.groups.leaderless;
+  state(leaderless ? s.cluster.groups.leaders : "up " + span(s.uptime_s), leaderless);
 };
 
 const state = (text, bad) => {
