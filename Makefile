@@ -144,6 +144,7 @@ test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, 
 # This takes about three minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
+	$(GO) test -C examples/systems/public-api -count=1 .
 	WEIRTEST_EXAMPLES=1 $(TESTRUN) -count=1 -timeout 30m ./examples ./examples/systems
 
 .PHONY: compare-algorithms

@@ -99,18 +99,3 @@ func ExampleFirstOf() {
 	// ip:203.0.113.7
 	// header:acme
 }
-
-func ExampleFromEnv() {
-	environment := map[string]string{
-		"RATE_LIMIT_ALGORITHM": "token_bucket",
-		"RATE_LIMIT_DEFAULT":   "100",
-		"RATE_LIMIT_WINDOW":    "60",
-		"RATE_LIMIT_BURST":     "200",
-	}
-	settings, err := httplimit.FromEnv(func(name string) string { return environment[name] })
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(settings.Algorithm, settings.Default, settings.Window, settings.Burst)
-	// Output: token_bucket 100 1m0s 200
-}

@@ -13,7 +13,7 @@ import (
 
 // limited puts the limits in front of a handler. An endpoint that public-api.yaml names gets the limits of that file,
 // and any other endpoint the limits of the environment.
-func limited(limits *client.Client, settings *httplimit.Settings, handler http.Handler) (http.Handler, error) {
+func limited(limits *client.Client, settings *settings, handler http.Handler) (http.Handler, error) {
 	proxies, err := httplimit.Trust(strings.FieldsFunc(os.Getenv("TRUSTED_PROXIES"), comma)...)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func limited(limits *client.Client, settings *httplimit.Settings, handler http.H
 			endpoint("GET /api/users", "users-read", who),
 			endpoint("POST /api/users", "users-write", who),
 			exports,
-			settings.Route("/", ip, customer),
+			settings.route("/", ip, customer),
 		},
 		Exclude: []string{"/metrics"},
 	})

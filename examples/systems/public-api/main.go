@@ -22,7 +22,6 @@ import (
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/client/clientprom"
-	"github.com/weir-project/weir/client/httplimit"
 )
 
 func main() {
@@ -32,7 +31,7 @@ func main() {
 }
 
 func run() error {
-	settings, err := httplimit.FromEnv(os.Getenv)
+	settings, err := settingsOf(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -44,8 +43,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if settings.Enabled {
-		settings.Prefix = "env:" // keeps its policies apart from the policies of public-api.yaml
+	if settings.enabled {
 		if handler, err = limited(limits, &settings, handler); err != nil {
 			return err
 		}
@@ -77,9 +75,9 @@ func connect() (*client.Client, error) {
 }
 
 // install stores the limits of the environment at weir, as soon as it is reached.
-func install(limits *client.Client, settings *httplimit.Settings) {
+func install(limits *client.Client, settings *settings) {
 	for {
-		err := settings.SetPolicies(context.Background(), limits)
+		err := settings.setPolicies(context.Background(), limits)
 		if err == nil || errors.Is(err, client.ErrRefused) {
 			log.Printf("limits of the environment are in force: %v", err == nil)
 			return
