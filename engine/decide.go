@@ -107,7 +107,7 @@ func (t *Table) involved(ops []Op, list []int) []int {
 		switch ops[i].Code {
 		case OpReserve:
 			list = append(list, t.shardNumber(ops[i].ID))
-		case OpCommit, OpCancel:
+		case OpCommit, OpCancel, OpExtend:
 			list = t.shardsOfHold(ops[i].Key, list)
 		}
 		for _, p := range ops[i].Also {

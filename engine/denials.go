@@ -96,7 +96,7 @@ func (l *denialLook) check(op *Op, d *Decision) bool {
 	}
 	l.t.await(&l.waiting, op)
 	l.allWait = l.allWait || l.t.changesEverywhere(op)
-	// OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
+	// OpExtend, OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
 	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve && op.Code != OpForgive
 	return false
 }

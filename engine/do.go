@@ -12,6 +12,9 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		return
 	}
 	s.doOnce(h, op, d)
+	if op.Code == OpExtend && d.Status == OK {
+		d.Value = s.heldText(op.Key)
+	}
 }
 
 // carryOut carries out an operation. It reports whether it changed something that counts: a denied decision reports
@@ -27,6 +30,8 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return s.commit(op, d)
 	case OpCancel:
 		return s.cancel(op, d)
+	case OpExtend:
+		return s.extendHold(op, d)
 	case OpForgive:
 		return s.forgive(op, d)
 	case OpBind:

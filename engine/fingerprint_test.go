@@ -41,6 +41,7 @@ var partsOfARequest = map[string]func(*engine.Op){
 var noPartsOfARequest = map[string]string{
 	"Dry":    "a dry run uses no ID",
 	"forced": "set by the engine",
+	"Keep":   "no command with it takes an ID that a fingerprint is made of",
 	"ID":     "names the request",
 	"Asks":   "is the fingerprint",
 	"From":   "says who asks, not what: a client that moves to another network repeats its request",

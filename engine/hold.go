@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -8,17 +9,20 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// A hold takes units before the true cost of a request is known (OpReserve). OpCommit completes it with the
-// true cost, or OpCancel cancels it. A hold consists of a record under its id (this file) and of an
-// allocation in every limiter that it took from (package store).
+// A hold takes units before the true cost of a request is known (OpReserve), and more of them while the request runs
+// (OpExtend). OpCommit reports the cost so far (Keep), or completes the hold with the true cost, or OpCancel cancels
+// it. A hold consists of a record under its id (this file) and of allocations in every limiter that it took from
+// (package store).
 //
 //	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ completed ─┐
-//	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
-//	                           └─ its end ──▶ ended ─────┘
+//	                    ▲   │  ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
+//	                    └───┘  └─ its end ──▶ ended ─────┘
+//	                 OpExtend, OpCommit with Keep
 //
-// Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was
-// cancelled has given everything back. A later OpCommit takes the true cost again and completes the hold: the
-// client used the units, and a limit that did not count them would admit too much.
+// Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was cancelled has
+// given back everything that it did not report as used, unless it keeps its units (Keep). A later OpCommit takes the
+// rest of the true cost and completes the hold: the client used the units, and a limit that did not count them would
+// admit too much.
 
 // HoldBytes returns how many bytes of MaxHoldBytes the policies and keys of an OpReserve need.
 func (op *Op) HoldBytes() (n int) {
@@ -33,7 +37,8 @@ func (op *Op) HoldBytes() (n int) {
 
 // sameHold reports whether an OpReserve has the terms under which the hold was made.
 func sameHold(x *store.Hold, op *Op) bool {
-	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || len(x.Pairs) != 1+len(op.Also) {
+	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || x.Keep != op.Keep ||
+		len(x.Pairs) != 1+len(op.Also) {
 		return false
 	}
 	for i, p := range x.Pairs {
@@ -54,8 +59,8 @@ func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 }
 
 // commit carries out an OpCommit. If the true cost is less than the units of the hold, it gives back the
-// difference, as far as those units still count. If the true cost is more, it takes the difference even if the
-// limits have fewer units left.
+// difference, as far as those units still count. If the cost is more, it takes the difference even if the limits have
+// fewer units left.
 func (s *shard) commit(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
 	if !c.Live {
@@ -69,15 +74,58 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 		}
 		return false
 	}
-	more := op.Cost
-	if x.Phase == store.HoldOpen && s.NowNs < x.EndsNs {
-		s.t.releaseHold(op.Key, &x, x.Units-min(op.Cost, x.Units))
-		more -= min(op.Cost, x.Units)
+	held := x.Phase == store.HoldOpen && s.NowNs < x.EndsNs
+	switch {
+	case op.Cost < x.Actual: // less than was used already
+		d.Status = OtherTerms
+		return false
+	case op.Keep && !held:
+		d.Status = HoldEnded
+		return false
+	case op.Keep:
+		return s.report(&c, &x, op, d)
 	}
-	x.Phase, x.Actual, x.Left = store.HoldCompleted, op.Cost, s.checker.charge(s, &x, more)
+	counted := x.Actual // units that count against the limits now
+	if held || x.Phase == store.HoldOpen && x.Keep {
+		counted = x.Total()
+	}
+	if held {
+		s.t.releaseHold(op.Key, &x, max(counted-op.Cost, 0))
+	}
+	x.Phase, x.Actual, x.Left = store.HoldCompleted, op.Cost, s.checker.charge(s, &x, max(op.Cost-counted, 0))
 	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
 	return true
+}
+
+// report carries out an OpCommit with Keep, of a hold that is held. Units beyond those of the hold are added to it.
+func (s *shard) report(c *store.Cell, x *store.Hold, op *Op, d *Decision) bool {
+	keepPairs(x)
+	total := x.Total()
+	unused, more := max(total-op.Cost, 0), max(op.Cost-total, 0)
+	if !s.growHold(c, x, more, x.Extensions) {
+		d.Status = OutOfMemory
+		return false
+	}
+	s.t.eachAllocation(x, func(s *shard, c *store.Cell) { s.UseAllocations(c, op.Key, unused) })
+	x.Actual = op.Cost
+	*d = Decision{Allowed: 1, Remaining: s.checker.charge(s, x, more)}
+	s.writeHold(c, x)
+	return true
+}
+
+// growHold adds units to a hold, and sets the number of its extensions. If memory is exhausted it returns false, and
+// the hold is as before. The pairs of the hold must not be in its entry, which may be replaced.
+func (s *shard) growHold(c *store.Cell, x *store.Hold, units, extensions int64) bool {
+	before := *x
+	x.Added, x.Extensions = x.Added+units, extensions
+	if s.Stretch(c, x.Len()) {
+		x.Write(c.Entry.State())
+		return true
+	}
+	*x = before
+	x.Write(c.Entry.State())
+	return false
 }
 
 // cancel carries out an OpCancel.
@@ -90,22 +138,39 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 	if d.Allowed = arith.OneIf(x.Phase == store.HoldCancelled); x.Phase != store.HoldOpen || s.NowNs >= x.EndsNs {
 		return false
 	}
-	s.t.releaseHold(op.Key, &x, x.Units)
+	s.t.releaseHold(op.Key, &x, x.Total()-x.Actual)
 	x.Phase, d.Allowed = store.HoldCancelled, 1
 	s.storeHold(&c, &x)
 	return true
 }
 
+// keepPairs makes the policies and keys of a hold independent of its entry.
+func keepPairs(x *store.Hold) {
+	for i := range x.Pairs {
+		p := &x.Pairs[i]
+		p.Policy, p.Key = bytes.Clone(p.Policy), bytes.Clone(p.Key)
+	}
+}
+
 // storeHold records the outcome of a hold, for repeated requests.
 func (s *shard) storeHold(c *store.Cell, x *store.Hold) {
 	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
+	s.writeHold(c, x)
+}
+
+func (s *shard) writeHold(c *store.Cell, x *store.Hold) {
 	x.Write(c.Entry.State())
 	c.Relink = true
 	s.Touched(c)
 }
 
-// releaseHold gives units back to all limiters that a hold took from.
+// releaseHold ends the allocations of a hold and gives units back to all limiters that it took from.
 func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
+	t.eachAllocation(x, func(s *shard, c *store.Cell) { s.CompleteAllocations(c, id, units) })
+}
+
+// eachAllocation calls do for all limiters that a hold took from, which are up to date.
+func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell)) {
 	for _, p := range x.Pairs {
 		for limit := range MaxPolicyLimits {
 			if p.Took>>limit&1 == 0 {
@@ -117,7 +182,7 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
 			s.UpToDate(&c)
-			s.CompleteAllocation(&c, id, units)
+			do(s, &c)
 		}
 	}
 }
@@ -198,7 +263,9 @@ func (k *checker) full() bool {
 // hold takes the units that look found to fit. It records them in the hold op.ID, whose cell is c in the shard
 // home, and as allocations in the limiters.
 func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
-	x := store.Hold{EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High}
+	x := store.Hold{
+		EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High, Keep: op.Keep,
+	}
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -223,19 +290,19 @@ func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell
 		return false
 	}
 	x.Answer = d.pack()
-	k.allocate(op, &x)
+	k.allocate(op.ID, op.Cost, &x)
 	x.Write(c.Entry.State()) // now with the answer, and the limits taken from
 	return true
 }
 
 // allocate records the units of a hold in its limiters, and the limiters in the hold.
-func (k *checker) allocate(op *Op, x *store.Hold) {
+func (k *checker) allocate(id []byte, units int64, x *store.Hold) {
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
 			p.reopen() // this drops void allocations, made under an earlier limit
-			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
+			p.s.AddAllocation(&p.c, id, units, x.EndsNs, x.Keep)
 			x.Pairs[p.pair].Took |= 1 << p.limit
 		}
 	}

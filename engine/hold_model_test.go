@@ -15,18 +15,30 @@ type holdModel struct {
 	policies map[string][]engine.Limit
 	limiters map[string]*heldLimiter
 	holds    map[string]*heldHold
+	// extensions are those that were carried out, by hold and ID.
+	extensions map[string]extension
+}
+
+type extension struct {
+	op      engine.Op
+	answer  engine.Decision
+	untilNs int64
 }
 
 // heldUnits are units that one operation took from a limiter. For a bucket they are the part that has not drained.
 type heldUnits struct {
 	units *big.Rat
-	by    string // the hold, or "" for none
+	of    *heldPart // the part of the hold, or nil for none
 	atNs  int64
 }
 
+// heldPart is units that a hold took at once. units are those that were not reported as used.
+type heldPart struct{ units int64 }
+
 type heldLimiter struct {
 	limit engine.Limit
-	list  []heldUnits // in the order of taking
+	list  []heldUnits            // in the order of taking
+	parts map[string][]*heldPart // by hold, in the order of taking
 	nowNs int64
 	endNs int64 // the end of a window that begins with the first request
 }
@@ -38,6 +50,8 @@ type heldHold struct {
 	forgetNs     int64
 	phase        string
 	actual, left int64
+	total        int64
+	extensions   int64
 }
 
 // pass advances a limiter to a time.
@@ -117,17 +131,37 @@ func (l *heldLimiter) take(n int64, by string) {
 	if l.limit.Mode == engine.FromFirst && l.used().Sign() == 0 {
 		l.endNs = l.nowNs + l.limit.WindowNs
 	}
-	l.list = append(l.list, heldUnits{num(n), by, l.nowNs})
+	x := heldUnits{num(n), nil, l.nowNs}
+	if by != "" {
+		x.of = &heldPart{n}
+		l.parts[by] = append(l.parts[by], x.of)
+	}
+	l.list = append(l.list, x)
 }
 
-// give gives back n units of a hold. The hold can then give back no more of the units that it took here.
+// give gives back n units of a hold, those taken last first. The hold can then give back no more of the units that it
+// took here.
 func (l *heldLimiter) give(by string, n int64) {
-	for i := range l.list {
-		if x := &l.list[i]; x.by == by {
-			x.units, x.by = positive(minus(x.units, num(n))), ""
+	for _, part := range slices.Backward(l.parts[by]) {
+		back := min(n, part.units)
+		n -= back
+		for i := range l.list {
+			if x := &l.list[i]; x.of == part {
+				x.units, x.of = positive(minus(x.units, num(back))), nil
+			}
 		}
 	}
+	delete(l.parts, by)
 	l.list = slices.DeleteFunc(l.list, func(x heldUnits) bool { return x.units.Sign() == 0 })
+}
+
+// use records that n units of a hold were used, those taken first.
+func (l *heldLimiter) use(by string, n int64) {
+	for _, part := range l.parts[by] {
+		used := min(n, part.units)
+		part.units -= used
+		n -= used
+	}
 }
 
 func (m *holdModel) limitersOf(nowNs int64, pairs []engine.Pair) (list []*heldLimiter) {
@@ -136,7 +170,7 @@ func (m *holdModel) limitersOf(nowNs int64, pairs []engine.Pair) (list []*heldLi
 			name := fmt.Sprint(string(p.Policy), i, string(p.Key))
 			l := m.limiters[name]
 			if l == nil {
-				l = &heldLimiter{limit: limit, nowNs: nowNs}
+				l = &heldLimiter{limit: limit, nowNs: nowNs, parts: map[string][]*heldPart{}}
 				m.limiters[name] = l
 			}
 			l.pass(nowNs)
@@ -165,7 +199,10 @@ func (m *holdModel) endHolds(nowNs int64) {
 	for _, x := range ended {
 		x.phase = "ended"
 		for _, l := range m.limitersOf(x.endsNs, pairsOf(&x.op)) {
-			l.give(string(x.op.ID), x.op.Cost)
+			if !x.op.Keep {
+				l.give(string(x.op.ID), x.total)
+			}
+			delete(l.parts, string(x.op.ID))
 		}
 	}
 }
@@ -186,13 +223,15 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return m.take(at.NowNs, op)
 	case engine.OpCommit:
 		return m.commit(at.NowNs, op)
+	case engine.OpExtend:
+		return m.extend(at.NowNs, op)
 	case engine.OpCancel:
 		x := m.holds[string(op.Key)]
 		if x == nil || x.phase != "open" {
 			return engine.Decision{Allowed: one(x != nil && x.phase == "cancelled")}
 		}
 		for _, l := range m.limitersOf(at.NowNs, pairsOf(&x.op)) {
-			l.give(string(op.Key), x.op.Cost)
+			l.give(string(op.Key), x.total-x.actual)
 		}
 		x.phase, x.forgetNs = "cancelled", at.NowNs+metaLifetimeNs
 		return engine.Decision{Allowed: 1}
@@ -224,12 +263,12 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 			l.pass(nowNs)
 			used, debt := l.used(), positive(minus(num(0), l.left()))
 			for k := range l.list {
-				l.list[k].by = ""
+				l.list[k].of = nil
 			}
 			l.limit = limits[i]
 			if a := l.limit.Algorithm; a == engine.TokenBucket || a == engine.LeakyBucket {
 				cut := positive(minus(minus(num(0), l.left()), debt)) // beyond the new size
-				l.list = []heldUnits{{minus(used, cut), "", nowNs}}
+				l.list = []heldUnits{{minus(used, cut), nil, nowNs}}
 			}
 		}
 	}
@@ -238,7 +277,8 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 	id := string(op.ID)
 	if x := m.holds[id]; op.Code == engine.OpReserve && x != nil {
-		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs) != fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs) {
+		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs, op.Keep) !=
+			fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs, x.op.Keep) {
 			return engine.Decision{Status: engine.OtherTerms}
 		}
 		return x.answer
@@ -255,7 +295,8 @@ func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 	d := engine.Decision{Allowed: 1, Remaining: least(limiters)}
 	if op.Code == engine.OpReserve {
 		endsNs := nowNs + op.TTLNs
-		m.holds[id] = &heldHold{op: *op, answer: d, endsNs: endsNs, forgetNs: endsNs + metaLifetimeNs, phase: "open"}
+		m.holds[id] = &heldHold{op: *op, answer: d, endsNs: endsNs, forgetNs: endsNs + metaLifetimeNs, phase: "open",
+			total: op.Cost}
 	}
 	return d
 }
@@ -271,18 +312,74 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 		}
 		return engine.Decision{Allowed: 1, Remaining: x.left}
 	}
-	limiters, more := m.limitersOf(nowNs, pairsOf(&x.op)), op.Cost
-	if x.phase == "open" {
-		more = max(op.Cost-x.op.Cost, 0)
+	switch {
+	case op.Cost < x.actual:
+		return engine.Decision{Status: engine.OtherTerms}
+	case op.Keep && x.phase != "open":
+		return engine.Decision{Status: engine.HoldEnded}
+	}
+	limiters, counted := m.limitersOf(nowNs, pairsOf(&x.op)), x.actual
+	if x.phase == "open" || x.phase == "ended" && x.op.Keep {
+		counted = x.total
 	}
 	for _, l := range limiters {
-		if x.phase == "open" {
-			l.give(string(op.Key), max(x.op.Cost-op.Cost, 0))
+		switch {
+		case op.Keep:
+			l.use(string(op.Key), op.Cost-x.actual)
+		case x.phase == "open":
+			l.give(string(op.Key), max(x.total-op.Cost, 0))
 		}
-		l.take(more, "")
+		l.take(max(op.Cost-counted, 0), "")
+	}
+	if op.Keep {
+		x.actual, x.total = op.Cost, max(x.total, op.Cost)
+		return engine.Decision{Allowed: 1, Remaining: least(limiters)}
 	}
 	x.phase, x.actual, x.left, x.forgetNs = "completed", op.Cost, least(limiters), nowNs+metaLifetimeNs
 	return engine.Decision{Allowed: 1, Remaining: x.left}
+}
+
+// extend carries out an OpExtend.
+func (m *holdModel) extend(nowNs int64, op *engine.Op) engine.Decision {
+	id := string(op.Key) + " " + string(op.ID)
+	if first, ok := m.extensions[id]; ok && nowNs < first.untilNs {
+		if first.op.Cost != op.Cost || first.op.TTLNs != op.TTLNs || first.op.Partial != op.Partial {
+			return engine.Decision{Status: engine.OtherTerms}
+		}
+		return first.answer
+	}
+	x := m.holds[string(op.Key)]
+	switch {
+	case x == nil:
+		return engine.Decision{Status: engine.NoHold}
+	case x.phase != "open":
+		return engine.Decision{Status: engine.HoldEnded}
+	case op.Extension() != x.extensions+1:
+		return engine.Decision{Status: engine.OutOfOrder}
+	}
+	limiters, n := m.limitersOf(nowNs, pairsOf(&x.op)), op.Cost
+	if op.Partial {
+		n = min(n, max(least(limiters), 1))
+	}
+	for _, l := range limiters {
+		if l.left().Cmp(num(n)) < 0 && n > 0 {
+			return engine.Decision{}
+		}
+	}
+	for _, l := range limiters {
+		l.take(n, string(op.Key))
+	}
+	x.extensions, x.total, x.endsNs = x.extensions+1, x.total+n, nowNs+x.op.TTLNs
+	if op.TTLNs > 0 {
+		x.endsNs = nowNs + op.TTLNs
+	}
+	x.forgetNs = x.endsNs + metaLifetimeNs
+	d := engine.Decision{Allowed: 1, Remaining: least(limiters)}
+	if op.Partial && op.Cost > 0 {
+		d.Allowed = n
+	}
+	m.extensions[id] = extension{*op, d, nowNs + metaLifetimeNs}
+	return d
 }
 
 // adjust carries out an OpReset, or an OpRefund to a bucket. A refund removes the oldest units first.

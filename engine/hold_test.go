@@ -196,3 +196,49 @@ func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
 			"%s: only spare pages may remain", name)
 	}
 }
+
+func extend(id string, number, n int64) engine.Op {
+	op := engine.Op{Code: engine.OpExtend, Key: []byte(id), ID: engine.ExtensionID(number), Cost: n}
+	op.Bind()
+	return op
+}
+
+// TestAHoldOfManyParts checks that a hold gives back the units of its last parts at most, where units of others are
+// between all of its own, and that everything else stays used.
+func TestAHoldOfManyParts(t *testing.T) {
+	h := newHolds(t, map[string]engine.Limit{
+		"token": {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e12}, Max: 100},
+	})
+	h.do(reserve("r", 1, 10e9, "token", "k"))
+	for number := range int64(19) {
+		require.EqualValues(t, 1, h.do(check(1, "token", "k")).Allowed)
+		d := h.do(extend("r", number+1, 1))
+		require.EqualValues(t, 1, d.Allowed)
+		require.Equal(t, fmt.Sprint(number+2), d.Value)
+	}
+	info, _ := h.table.Inspect(h.at, []byte("policy|token|0|k"))
+	require.Equal(t, 1, info.Holders)
+	require.EqualValues(t, 100-39, h.left("token", "k"))
+	require.EqualValues(t, 1, h.do(cancel("r")).Allowed)
+	require.EqualValues(t, 100-39+16, h.left("token", "k"))
+}
+
+// TestAHoldKeepsItsUnits checks that a hold with Keep that ends by itself stays used, and that a later commit takes
+// only what is above it.
+func TestAHoldKeepsItsUnits(t *testing.T) {
+	for name := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			for id, actual := range map[string]int64{"less": 5, "more": 30} {
+				op := reserve(id, 10, 1e6, name, id)
+				op.Keep = true
+				h.do(op)
+				require.EqualValues(t, 1, h.do(extend(id, 1, 10)).Allowed)
+				h.pass(1e6)
+				require.EqualValues(t, 80, h.left(name, id))
+				require.Equal(t, engine.HoldEnded, h.do(extend(id, 2, 1)).Status)
+				require.EqualValues(t, 100-max(actual, 20), h.do(commit(id, actual)).Remaining)
+			}
+		})
+	}
+}

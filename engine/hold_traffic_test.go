@@ -23,6 +23,8 @@ type holdTraffic struct {
 	// changes also changes the limits of policies, and gives keys overrides with the limits that they have.
 	changes map[string][]engine.Limit
 	queued  []engine.Op
+	// extended is how often each hold was extended. If it is nil, extensions have any numbers.
+	extended map[string]int64
 }
 
 var modelPolicies = map[string][]engine.Limit{
@@ -95,7 +97,19 @@ func (g *holdTraffic) next() engine.Op {
 	}
 	switch n := g.IntN(20); {
 	case n < 4:
-		return engine.Op{Code: engine.OpCommit, Key: g.id(), Cost: g.Int64N(20)}
+		return engine.Op{Code: engine.OpCommit, Key: g.id(), Cost: g.Int64N(30), Keep: g.IntN(3) == 0}
+	case n == 7, n == 8, n == 9:
+		op := engine.Op{Code: engine.OpExtend, Key: g.id(), Cost: g.Int64N(9), Partial: g.IntN(3) == 0}
+		next := g.extended[string(op.Key)] + 1
+		if g.extended == nil || g.IntN(8) == 0 {
+			next = 1 + g.Int64N(4)
+		}
+		op.ID = engine.ExtensionID(next)
+		if g.IntN(3) == 0 {
+			op.TTLNs = 1 + g.Int64N(1<<(20+g.IntN(13)))
+		}
+		op.Bind()
+		return op
 	case n < 6:
 		return engine.Op{Code: engine.OpCancel, Key: g.id(), Cost: 1}
 	case n < 7:
@@ -120,6 +134,7 @@ func (g *holdTraffic) next() engine.Op {
 	}
 	if g.IntN(5) > 0 {
 		op.Code, op.ID, op.Cost, op.TTLNs = engine.OpReserve, g.id(), 1+g.Int64N(20), 1+g.Int64N(1<<(20+g.IntN(13)))
+		op.Keep = g.IntN(4) == 0
 	}
 	return op
 }
@@ -147,13 +162,14 @@ func setModelPolicies(table *engine.Table, at engine.Stamp) {
 // taking, refunding and resetting.
 func TestHoldsAreAsTheModelSays(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
-	reserved, ended := 0, 0
+	reserved, ended, extended := 0, 0, 0
 	for seed := range uint64(20) {
-		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}}
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, extended: map[string]int64{}}
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)
 		}
-		m := &holdModel{maps.Clone(modelPolicies), map[string]*heldLimiter{}, map[string]*heldHold{}}
+		m := &holdModel{maps.Clone(modelPolicies), map[string]*heldLimiter{}, map[string]*heldHold{},
+			map[string]extension{}}
 		table := metaTable(8)
 		setModelPolicies(table, g.at)
 		for i := range 3000 {
@@ -169,11 +185,16 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 				op.ID, op.TTLNs)
 			reserved += int(one(op.Code == engine.OpReserve && got.Allowed > 0))
 			ended += int(one(op.Code == engine.OpCommit && got.Allowed > 0))
+			if op.Code == engine.OpExtend && got.Allowed > 0 && op.Extension() > g.extended[string(op.Key)] {
+				g.extended[string(op.Key)] = op.Extension()
+				extended++
+			}
 			g.pass()
 		}
 	}
 	require.Greater(t, reserved, 1000)
 	require.Greater(t, ended, 1000)
+	require.Greater(t, extended, 500)
 }
 
 // looks compares what a read shows of a limiter with the model, now and as of a later time.

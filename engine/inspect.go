@@ -142,7 +142,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 		set := leases.Read(k.Entry.State())
 		info.Bytes += s.Slab.Len(k.Ref) + store.IndexBytes + set.Bytes(&s.Slab)
 		set.Hide(&s.Slab, s.NowNs)
-		info.Holders = int(set.Count)
+		info.Holders = s.HoldsIn(&set)
 	}
 	if info.Algorithm == TokenBucket {
 		info.AtMs = (s.NowNs + s.OffsetNs) / 1e6

@@ -31,7 +31,7 @@ const (
 	OpPolicy
 	OpScript          // carry out the script of another library
 	OpReserve         // as OpCheck, and keep the units in a hold named ID, for TTLNs
-	OpCommit          // complete the hold named Key; Cost is the true cost
+	OpCommit          // complete the hold named Key; Cost is the true cost, or with Keep the cost so far
 	OpCancel          // cancel the hold named Key
 	OpBlockEverywhere // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
 	OpForgive         // remove the strikes and penalties of the policy Text for Key, and of the pairs in Also
@@ -42,6 +42,9 @@ const (
 	OpFollow
 	// bind ID to the request Asks under Key, and do nothing else: the first group carries out that request
 	OpBind
+	// take Cost more units under the policies and keys of the hold named Key, whose ttl begins again as TTLNs, or as
+	// the OpReserve says if that is 0; ID is ExtensionID of its number
+	OpExtend
 	NumOps
 )
 
@@ -49,15 +52,18 @@ const (
 // caller has checked every argument against the bounds of this package. The engine does not check them again.
 type Op struct {
 	Code OpCode
-	// Partial makes OpTake and OpCheck grant as many units as fit, up to Cost. It makes OpBlock and OpUnblock
+	// Partial makes OpTake, OpCheck and OpExtend grant as many units as fit, up to Cost. It makes OpBlock and OpUnblock
 	// refuse to change a block everywhere.
 	Partial bool
-	Dry     bool   // OpTake, OpCheck: answer without changing anything
-	High    bool   // OpCheck: may take the units that policies reserve for high priority; of blocks: see changeBlocks
-	forced  bool   // also take units that do not fit, as far as the algorithm can represent them
-	Key     []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
-	Limit   Limit  // OpTake
-	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
+	Dry     bool // OpTake, OpCheck: answer without changing anything
+	High    bool // OpCheck: may take the units that policies reserve for high priority; of blocks: see changeBlocks
+	// Keep makes OpReserve keep the units taken if the hold ends by itself. It makes OpCommit keep the hold open: Cost
+	// is what was used so far, and the rest stays held.
+	Keep   bool
+	forced bool   // also take units that do not fit, as far as the algorithm can represent them
+	Key    []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
+	Limit  Limit  // OpTake
+	Cost   int64  // units, 0..MaxUnits; 0 looks without taking
 	// WaitNs lets a TokenBucket go into debt, by as much as it refills within WaitNs and by at most MaxUnits.
 	WaitNs int64
 	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block, a hold or an override. No end is
@@ -112,7 +118,7 @@ const (
 type Status uint8
 
 // The statuses. For every status of the engine but OK no state has changed, and the other fields of the Decision are
-// zero, except Pair for UnknownPolicy, and what FirstUse, LeasedUnits and MostBlocks return.
+// zero, except Pair for UnknownPolicy, and what FirstUse, LeasedUnits, MostBlocks and NextExtension return.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
@@ -133,9 +139,18 @@ const (
 	KeyBlocked             // a block denies the script, whose answer cannot express a denial
 	ValueTooLong           // the value would be longer than allowed
 
-	// NotDecided and the statuses after it are outcomes of package limiter, and the engine sets none of them. Nodes
-	// send statuses to each other, so a number never changes: the next status of the engine is 64.
+	// NotDecided and the statuses after it, below MoreStatuses, are outcomes of package limiter, and the engine sets
+	// none of them. Nodes send statuses to each other, so a number never changes.
 	NotDecided
+)
+
+// MoreStatuses is the first of the statuses of the engine that are newer than those of package limiter.
+const MoreStatuses Status = 64
+
+// The newer statuses.
+const (
+	HoldEnded  = MoreStatuses + iota // the hold was committed or cancelled, or has ended by itself
+	OutOfOrder                       // an extension has another number than the next: see NextExtension
 )
 
 // Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as
@@ -150,6 +165,7 @@ const (
 //   - OpPolicy: Allowed is 1 if the policy changed, and Remaining its version.
 //   - OpScript: Allowed is 1 unless the script denied the request. ScriptAnswer returns the rest.
 //   - OpCommit: Allowed is 1. Remaining is the fewest units left of a limit, -1 if all policies are gone.
+//   - OpExtend: as OpCheck, and Value is the decimal number of units that were taken for the hold so far.
 //   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
 //   - OpForgive: Allowed is the number of limiters that it reset.
 //   - OpBind: the answer to the request that the ID is bound to, if the group has it, else Allowed is 1.
@@ -206,7 +222,7 @@ func (d *Decision) ScriptAnswer() [4]int64 {
 // AnswersText reports whether the answer to an operation may have a byte string (Decision.Value).
 func (op *Op) AnswersText() bool {
 	if op.Code != OpScript {
-		return false
+		return op.Code == OpExtend
 	}
 	switch op.Script.ID {
 	case CountGet, TextLook, TextTake, TextTouch:

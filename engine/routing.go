@@ -56,10 +56,13 @@ func (t *Table) shardsOfOpenHold(id []byte, list []int) []int {
 	return list
 }
 
-// holdsWithin reports whether all keys of the holds that operations commit or cancel are in locked shards.
+// ofHold reports whether the operation acts on the hold named Key.
+func (op *Op) ofHold() bool { return op.Code == OpCommit || op.Code == OpCancel || op.Code == OpExtend }
+
+// holdsWithin reports whether all keys of the holds that operations extend or end are in locked shards.
 func (t *Table) holdsWithin(ops []Op, locked []int) bool {
 	for i := range ops {
-		if ops[i].Code != OpCommit && ops[i].Code != OpCancel {
+		if !ops[i].ofHold() {
 			continue
 		}
 		for _, place := range t.shardsOfOpenHold(ops[i].Key, nil) {

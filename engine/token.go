@@ -47,7 +47,7 @@ func (op *Op) remembers(d *Decision, changed bool) bool {
 }
 
 // decides reports whether the operation takes units or is denied.
-func (op *Op) decides() bool { return op.Code == OpTake || op.Code == OpCheck }
+func (op *Op) decides() bool { return op.Code == OpTake || op.Code == OpCheck || op.Code == OpExtend }
 
 // bound reports whether the operation has a fingerprint.
 func (op *Op) bound() bool { return op.Asks != Fingerprint{} }

@@ -89,11 +89,11 @@ func OutcomeOf(err error) Outcome {
 	return o
 }
 
-// OutcomeOfStatus returns the outcome of an operation, or 0 if the engine decided it. A status of a later version is
-// ErrUnknownOutcome.
+// OutcomeOfStatus returns the outcome of an operation, or 0 if the status is one of the engine. A status of a later
+// version is ErrUnknownOutcome.
 func OutcomeOfStatus(s engine.Status) Outcome {
 	switch o := int(s) - int(engine.NotDecided) + 1; {
-	case o <= 0:
+	case o <= 0, s == engine.HoldEnded, s == engine.OutOfOrder:
 		return 0
 	case o < len(outcomes):
 		return Outcome(o)

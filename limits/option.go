@@ -24,6 +24,9 @@ const (
 	Attempts
 	Extend
 	From
+	Sequence
+	TTL
+	Expire
 )
 
 // CheckOptions are the options of RL.CHECK. No policy may have the name of an option.
@@ -40,6 +43,7 @@ var optionWords = [...]struct {
 	{"PRIORITY", Priority, "high|normal"}, {"EVERYWHERE", Everywhere, ""},
 	{"ATTEMPTS", Attempts, ""}, {"EXTEND", Extend, ""},
 	{"FROM", From, "address"},
+	{"SEQ", Sequence, "k"}, {"TTL", TTL, "duration"}, {"EXPIRE", Expire, "return|take"},
 }
 
 // Options parses options in any order, each at most once, and calls apply for each. It returns the options that were

@@ -63,6 +63,9 @@ func (d *Decoder) op(op *engine.Op) {
 	op.Code = engine.OpCode(d.byte())
 	flags := d.byte()
 	op.Partial, op.Dry = flags&flagPartial != 0, flags&flagDry != 0
+	if keeps(op.Code) {
+		op.Partial, op.Keep = false, op.Partial
+	}
 	op.Key = d.bytes()
 	if op.Code == engine.OpTake {
 		if flags&flagSameLimit == 0 {

@@ -10,7 +10,7 @@ import (
 
 // The flags of an operation.
 const (
-	flagPartial = 1 << iota
+	flagPartial = 1 << iota // or Keep, of an operation that cannot be partial: see keeps
 	flagDry
 	flagSameLimit // the limit equals the limit that was encoded last
 	flagCost      // a cost other than 1 follows
@@ -119,7 +119,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 			flags |= flag
 		}
 	}
-	set(op.Partial, flagPartial)
+	set(op.Partial || op.Keep, flagPartial)
 	set(op.Dry, flagDry)
 	set(op.Code == engine.OpTake && op.Limit == e.last, flagSameLimit)
 	set(op.Cost != 1, flagCost)

@@ -9,6 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case op.Code == engine.OpExtend, op.Keep:
+		return growing
 	case op.Code == engine.OpBind:
 		return binding
 	case bound(op), len(op.From) > 0, attempts(op), op.High && ofBlock(op.Code),
@@ -50,6 +52,9 @@ func RulesOf(format byte) engine.Rules {
 	}
 	return engine.RulesOldest
 }
+
+// keeps reports whether an operation of a code may have Keep.
+func keeps(c engine.OpCode) bool { return c == engine.OpReserve || c == engine.OpCommit }
 
 // bound reports whether engine.Op.Bind has set what an operation asks for.
 func bound(op *engine.Op) bool { return op.Asks != engine.Fingerprint{} }

@@ -8,7 +8,8 @@ import "github.com/weir-project/weir/engine"
 func Valid(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)
-	reserved := engine.Reserved(op.Key) && op.Code != engine.OpCommit && op.Code != engine.OpCancel
+	reserved := engine.Reserved(op.Key) && op.Code != engine.OpCommit && op.Code != engine.OpCancel &&
+		op.Code != engine.OpExtend
 	if reserved {
 		longest = int64(engine.MaxNameLen)
 	}
@@ -20,6 +21,9 @@ func Valid(op *engine.Op) bool {
 	}
 	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
 	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
+		return false
+	}
+	if op.Keep && !keeps(op.Code) {
 		return false
 	}
 	switch op.Code {
@@ -40,6 +44,9 @@ func Valid(op *engine.Op) bool {
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
+	case engine.OpExtend:
+		return ok && len(op.Key) <= engine.MaxIDLen && op.Extension() > 0 && !op.Dry &&
+			within(op.TTLNs, 0, engine.MaxWindowNs)
 	case engine.OpResetPolicy:
 		_, _, _, named := engine.SplitName(op.Key)
 		return ok && named

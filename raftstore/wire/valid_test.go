@@ -56,6 +56,8 @@ func validOp(code engine.OpCode) engine.Op {
 		op.Text = []byte("p")
 	case engine.OpReserve:
 		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
+	case engine.OpExtend:
+		op.ID = engine.ExtensionID(1)
 	case engine.OpResetPolicy:
 		op.Key = []byte("policy|p|0|k")
 	case engine.OpPolicy:
@@ -112,6 +114,10 @@ func TestEveryOperationIsBounded(t *testing.T) {
 			least, mostTTL = 1, engine.MaxWindowNs
 		case engine.OpCommit, engine.OpCancel:
 			key, id = engine.MaxIDLen, 0
+		case engine.OpExtend:
+			bound{name + ": number", op, func(op *engine.Op, v int64) { op.ID = engine.ExtensionID(v) }, 1,
+				engine.MaxExtensions}.check(t)
+			key, mostTTL = engine.MaxIDLen, engine.MaxWindowNs
 		case engine.OpPolicy:
 			key = engine.MaxPolicyLen
 		}
@@ -121,7 +127,7 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, engine.MaxUnits}.check(t)
 		bound{name + ": wait", op, func(op *engine.Op, v int64) { op.WaitNs = v }, 0, engine.Never}.check(t)
 		bound{name + ": ttl", op, func(op *engine.Op, v int64) { op.TTLNs = v }, least, mostTTL}.check(t)
-		if code != engine.OpReserve {
+		if code != engine.OpReserve && code != engine.OpExtend {
 			bound{name + ": id", op, func(op *engine.Op, v int64) { op.ID = text(v) }, 0, id}.checkLength(t)
 		}
 	}
@@ -191,7 +197,7 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 				op.Key = []byte(other)
 				require.False(t, wire.Valid(&op), other)
 			}
-		case engine.OpCommit, engine.OpCancel:
+		case engine.OpCommit, engine.OpCancel, engine.OpExtend:
 			key(&op, engine.MaxIDLen)
 			require.True(t, wire.Valid(&op), "an id may consist of any bytes")
 		default:
@@ -303,4 +309,18 @@ func TestStepsAreBounded(t *testing.T) {
 	}), 8, engine.MaxLogUnits}.check(t)
 	op.Limit.Steps += "a part"
 	require.False(t, wire.Valid(&op), "a partial step must be invalid")
+}
+
+// TestKeepIsOfHolds checks which operations may have Keep, and that an ID of an extension is one.
+func TestKeepIsOfHolds(t *testing.T) {
+	for code := range engine.NumOps {
+		op := validOp(code)
+		op.Keep = true
+		require.Equal(t, code == engine.OpReserve || code == engine.OpCommit, wire.Valid(&op), "operation %d", code)
+	}
+	for _, id := range []string{"", "1", "SEQ ", "SEQ 01", "SEQ +1", "SEQ 1 ", "seq 1"} {
+		op := validOp(engine.OpExtend)
+		op.ID = []byte(id)
+		require.False(t, wire.Valid(&op), "%q", id)
+	}
 }

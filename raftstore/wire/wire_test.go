@@ -43,13 +43,16 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)+1).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(
 			t, "ttl"),
 		ID:   rapid.SliceOfN(rapid.Byte(), 0, engine.MaxIDLen).Draw(t, "id"),
 		Text: rapid.SliceOfN(rapid.Byte(), 1, engine.MaxHolderLen).Draw(t, "text"),
+	}
+	if op.Code > engine.OpForgive {
+		op.Code = engine.OpExtend
 	}
 	if len(op.ID) == 0 {
 		op.ID = nil
@@ -65,7 +68,7 @@ func genOp(t *rapid.T) engine.Op {
 	case engine.OpReserve:
 		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"),
 			1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
-		op.Partial = false
+		op.Partial, op.Keep = false, op.Partial
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
@@ -74,6 +77,12 @@ func genOp(t *rapid.T) engine.Op {
 	case engine.OpCommit, engine.OpCancel:
 		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
 		op.Asks = engine.Fingerprint{}
+		if op.Code == engine.OpCommit {
+			op.Partial, op.Keep = false, op.Partial
+		}
+	case engine.OpExtend:
+		op.Key, op.ID, op.Dry, op.TTLNs = op.Key[:min(len(op.Key), engine.MaxIDLen)],
+			engine.ExtensionID(1+op.Cost%engine.MaxExtensions), false, op.TTLNs%engine.MaxWindowNs
 	case engine.OpPolicy:
 		op.Key = []byte("policy")
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}

@@ -35,6 +35,16 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 		}
 	case limits.From:
 		op.From, err = Address("FROM", value)
+	case limits.Sequence:
+		var number int64
+		number, err = limits.Units("SEQ", value, 1, engine.MaxExtensions)
+		op.ID = engine.ExtensionID(number)
+	case limits.TTL:
+		op.TTLNs, err = limits.Span("TTL", value)
+	case limits.Expire:
+		if op.Keep = limits.Is(value, "TAKE"); !op.Keep && !limits.Is(value, "RETURN") {
+			err = limits.Bad("EXPIRE", "must be return or take", value)
+		}
 	case limits.ID:
 		op.ID, err = value, CheckText("ID", value, engine.MaxIDLen)
 	default:

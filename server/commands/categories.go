@@ -20,7 +20,7 @@ import (
 
 // givesBackOwn are the commands of the group groupCorrect that only give back units which their sender took. RL.FORGIVE
 // belongs to them: a client that counts attempts must report the successful ones.
-var givesBackOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
+var givesBackOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.EXTEND", "RL.COMMIT", "RL.CANCEL"}
 
 // findCategories derives the ACL categories of a command from its flags and its group.
 func (c *command) findCategories() []string {

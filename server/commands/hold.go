@@ -16,13 +16,15 @@ func holdCommands() []*command {
 	return []*command{
 		{
 			name: "RL.RESERVE", arity: -5,
-			syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
-			group:  groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
+			syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] " +
+				"[EXPIRE return|take] [ID id]",
+			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
 			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It " +
 				"holds them until `RL.COMMIT` reports the used units or " +
-				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back " +
-				"after `ttl`, by itself.\n\n" +
+				"`RL.CANCEL` returns them, and `RL.EXTEND` takes more. A hold that is neither committed nor cancelled " +
+				"ends by itself after `ttl`. It then gives back what was not reported as used, or with `EXPIRE take` " +
+				"nothing.\n\n" +
 				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after " +
 				"the hold ended. A denied request left " +
 				"no state and may be sent again. See [policies](policies.md#holds).\n\n" +
@@ -35,6 +37,8 @@ func holdCommands() []*command {
 					"together, four for each pair included"},
 				{"PRIORITY high|normal",
 					"high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
+				{"EXPIRE return|take", "what happens to the units of a hold that ends by itself. They are " +
+					"given back, or with take count as used, because the work may have been done"},
 				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: " +
 					"without it a repetition after a lost connection is another hold"}},
 			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has " +
@@ -48,22 +52,54 @@ func holdCommands() []*command {
 			plan: planReserve, answer: answerReserve,
 		},
 		{
-			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupCorrect, flags: "write fast", keys: oneKey,
+			name: "RL.COMMIT", arity: -3, syntax: "id actual [KEEP]",
+			group: groupCorrect, flags: "write fast", keys: oneKey,
 			summary: "Complete a hold with the actual cost",
 			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not " +
 				"allow it, because it has been used. A retry within 60 seconds gets the same answer and changes " +
 				"nothing. When the hold has ended or was cancelled, it has given everything back. Then all of " +
-				"`actual` is taken now.",
-			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
+				"`actual` is taken now, except for what was reported with `KEEP`. A hold with `EXPIRE take` has kept " +
+				"its units, and only what is above them is taken.\n\n" +
+				"With `KEEP` the hold goes on: `actual` is what the request has used so far. So much is never given " +
+				"back, and the rest stays held.",
+			params: []param{paramID, {"actual", "the units used since `RL.RESERVE`, 0 to 2^53; not less than before"},
+				{"KEEP", "the request runs on: report what it has used so far"}},
 			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
-				"denied, or ended more than 60 seconds ago.",
+				"denied, or ended more than 60 seconds ago; with `KEEP` of `HOLDENDED` when it has ended.",
 			cost: "O(n) in the limits and in the holds on them",
 			plan: planCommit, answer: answerRemaining,
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},
 				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
 				{"RL.COMMIT req-1 5000", "85000", "1000 more than were held"},
 				{"RL.COMMIT req-1 5000", "85000", "once"}},
+		},
+		{
+			name: "RL.EXTEND", arity: -5, syntax: "id n SEQ k [TTL duration] [PARTIAL]",
+			group: groupPolicy, flags: decideFlags, keys: oneKey,
+			summary: "Hold more units for a request that runs",
+			details: "Takes `n` more units under the policies and keys of a hold, from every limit or from none. If they " +
+				"are taken, the ttl of the hold begins again. If the request is denied, nothing changes.\n\n" +
+				"`k` counts the extensions of the hold: 1, 2, 3 and so on. The same `k` with the same arguments gets the " +
+				"first answer for 60 seconds and takes nothing more. A denied extension does not count: its `k` is the next.",
+			params: []param{paramID, {"n", "more units to hold, 0 to 2^53; 0 only begins the ttl again"},
+				{"SEQ k", "the number of the extension, 1 to 2^53"},
+				{"TTL duration", "when the hold ends by itself from now on; as `RL.RESERVE` says unless given"},
+				{"PARTIAL", "take as many units as fit, if at least one does; the first integer is their number"}},
+			reply: "The five integers as `RL.CHECK` answers them, and the units that were taken for the hold so far. An " +
+				"error of `NOHOLD` when there is no such hold, `HOLDENDED` when it has ended, and `SEQGAP` when `k` is not " +
+				"the next number.",
+			cost: "O(n) in the limits and in the holds on them",
+			shown: []example{
+				{"RL.POLICY SET tpm LIMIT FIXED FOREVER 1000", "1", ""},
+				{"RL.RESERVE tpm org:acme 100 2m ID req-1", "1 900 0 -1 1000 req-1", ""},
+				{"RL.EXTEND req-1 300 SEQ 1", "1 600 0 -1 1000 400", "400 are held"},
+				{"RL.EXTEND req-1 300 SEQ 1", "1 600 0 -1 1000 400", "a retry takes nothing"},
+				{"RL.EXTEND req-1 800 SEQ 2", "0 600 -1 -1 1000 400", "denied: 400 are still held"},
+				{"RL.COMMIT req-1 350 KEEP", "600", "350 are used, 50 held"},
+				{"RL.COMMIT req-1 360", "640", "40 are given back"},
+			},
+			plan: planExtend, answer: answerExtend,
 		},
 		{
 			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupCorrect, flags: "write fast", keys: oneKey,
@@ -115,7 +151,8 @@ func planReserve(s *Session, args [][]byte) error {
 		return resp.Error("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
-	if _, _, err = arg.Options(op, rest, limits.Priority|limits.From|limits.ID); err == nil && op.ID == nil {
+	if _, _, err = arg.Options(op, rest, limits.Priority|limits.From|limits.Expire|limits.ID); err == nil &&
+		op.ID == nil {
 		op.ID = newHoldID(op.Key)
 	}
 	return err
@@ -132,7 +169,33 @@ func planCommit(s *Session, args [][]byte) (err error) {
 	if err == nil {
 		op.Cost, err = limits.Units("actual", args[2], 0, engine.MaxUnits)
 	}
+	if err == nil && len(args) > 3 {
+		if op.Keep = limits.Is(args[3], "KEEP"); !op.Keep || len(args) > 4 {
+			err = limits.Bad("option", "must be KEEP", args[len(args)-1])
+		}
+	}
 	return err
+}
+
+func planExtend(s *Session, args [][]byte) error {
+	op, err := holdOp(s, engine.OpExtend, args[1])
+	if err != nil {
+		return err
+	}
+	if op.Cost, err = limits.Units("n", args[2], 0, engine.MaxUnits); err != nil {
+		return err
+	}
+	seen, _, err := arg.Options(op, args[3:], limits.Sequence|limits.TTL|limits.Partial)
+	if err == nil && seen&limits.Sequence == 0 {
+		err = resp.Error("ERR SEQ k is missing: the number of this extension of the hold, 1 for the first")
+	}
+	return err
+}
+
+func answerExtend(s *Session, _ []engine.Op, ds []engine.Decision) {
+	s.decision(1, &ds[0])
+	held, _ := strconv.ParseInt(ds[0].Value, 10, 64)
+	s.Int(held)
 }
 
 func planCancel(s *Session, args [][]byte) error {

@@ -21,6 +21,7 @@ type commandSource struct {
 	commands []*command
 	sums     []scripts.Sum
 	recent   [64]string // keys
+	held     string     // the id of the last RL.RESERVE
 	called   map[scripts.Sum][]string
 }
 

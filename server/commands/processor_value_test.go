@@ -22,6 +22,7 @@ var argumentValues = map[string][]string{
 	"layout":  {"rl:{policy}:{key}", "{key}"},
 	"per":     {"BURST", "1s", "1m"},
 	"text":    {"reason"},
+	"k":       {"1"},
 	"samples": {"1"},
 	"address": {"192.0.2.1", "::ffff:192.0.2.3", "2001:db8::1", "192.0.2.9:80", "198.51.100.1", "198.51.100.2",
 		"198.51.100.3", "198.51.100.4", "198.51.100.5"},
@@ -42,8 +43,14 @@ func (g *commandSource) value(cmd *command, name string) string {
 	switch {
 	case g.IntN(60) == 0:
 		return pick(g, oddNumbers)
+	case name == "id" && cmd.Full != "rl.acquire" && cmd.Full != "rl.reserve" && g.IntN(2) == 0:
+		return g.held
 	case name == "id" && cmd.Full != "rl.acquire": // of a hold
-		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
+		id := "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
+		if cmd.Full == "rl.reserve" {
+			g.held = id
+		}
+		return id
 	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
 		return blacklistKey
 	// a name that a layout makes
@@ -53,7 +60,7 @@ func (g *commandSource) value(cmd *command, name string) string {
 		return g.key(g.kindOfKey(cmd))
 	case known:
 		return pick(g, values)
-	case name == "high" || name == "normal" || name == "usage":
+	case slices.Contains([]string{"high", "normal", "usage", "return", "take"}, name):
 		return name
 	case name == "time":
 		return strconv.FormatInt(servertest.TestWallNs/int64(pick(g, []int{1e6, 1e9}))+g.Int64N(1e6), 10)

@@ -43,6 +43,10 @@ func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
 		if d.Status != engine.OK || !decides(op) {
 			continue
 		}
+		if op.Code == engine.OpExtend { // it names a hold, not its policies and keys
+			allowed, limited = allowed+min(d.Allowed, 1), limited+1-min(d.Allowed, 1)
+			continue
+		}
 		if d.Allowed != 0 {
 			allowed++
 		} else {

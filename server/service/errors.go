@@ -28,10 +28,15 @@ const (
 	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
 	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
 		"60 seconds ago; nothing was charged"
+	ErrHoldEnded resp.Error = "HOLDENDED the hold has ended: it was committed or cancelled, or its ttl has passed; " +
+		"nothing was changed: RL.COMMIT reports what was used"
+	errPolicyGone    resp.Error = "ERR a policy of the hold was deleted, nothing was taken"
+	errHoldFull      resp.Error = "ERR the units of a hold must be at most 2^53 together, nothing was taken"
 	errHoldCrossSlot resp.Error = "CROSSSLOT the id of the hold and its keys are in different slots, nothing was " +
 		"counted: give the id the hash tag of the key, like ID {42}req-1 for the key {42}"
-	errOtherTerms      resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
-	ErrOtherActual     resp.Error = "ERR the hold is settled with another actual, nothing was changed"
+	errOtherTerms  resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
+	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, or has reported a greater one " +
+		"with KEEP; nothing was changed"
 	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user with permission for all " +
 		"keys may change or lift it, and in a cluster with several groups not in a transaction"
 	ErrKeyBlocked resp.Error = "ERR the key is blocked, and weir cannot deny in the form that this client stores; " +
@@ -77,6 +82,7 @@ var StatusErrors = [...]resp.Error{
 	engine.NotInteger:      arg.ErrNotInteger,
 	engine.KeyBlocked:      ErrKeyBlocked,
 	engine.ValueTooLong:    ErrValueTooLong,
+	engine.HoldEnded:       ErrHoldEnded,
 }
 
 // StatusError returns the error reply for an operation that the engine did not execute.
@@ -92,9 +98,16 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 		return errHoldCrossSlot
 	case outcome != 0:
 		return resp.Error(outcome.Reply(outcome))
-	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
+	case op.Code == engine.OpExtend && d.Status == engine.UnknownPolicy:
+		return errPolicyGone
+	case op.Code == engine.OpExtend && d.Status == engine.Overflow:
+		return errHoldFull
+	case d.Status == engine.OutOfOrder:
+		return resp.Error(fmt.Sprintf("SEQGAP the next extension of this hold is SEQ %d, not %d, nothing was taken",
+			d.NextExtension(), op.Extension()))
+	case d.Status == engine.TooManyHolders && ofHold(op):
 		return ErrTooManyHolds
-	case d.Status == engine.NotRefundable && op.Code == engine.OpReserve:
+	case d.Status == engine.NotRefundable && ofHold(op):
 		return ErrStrikesHeld
 	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
 		return ErrOtherActual
@@ -108,6 +121,9 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 	}
 	return NoPolicy(UnknownPolicy(op, d))
 }
+
+// ofHold reports whether the operation takes units for a hold.
+func ofHold(op *engine.Op) bool { return op.Code == engine.OpReserve || op.Code == engine.OpExtend }
 
 // UnknownPolicy returns the policy name because of which an operation got the status UnknownPolicy.
 func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {

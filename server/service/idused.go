@@ -45,7 +45,7 @@ var decisionCommands = map[engine.Algorithm]string{
 var otherCommands = map[engine.OpCode]string{
 	engine.OpCheck: "RL.CHECK", engine.OpRelease: "RL.RELEASE", engine.OpRenew: "RL.RENEW",
 	engine.OpRefund: "RL.REFUND", engine.OpReset: "RL.RESET", engine.OpForgive: "RL.FORGIVE",
-	engine.OpBlock: "RL.BLOCK", engine.OpUnblock: "RL.UNBLOCK",
+	engine.OpBlock: "RL.BLOCK", engine.OpUnblock: "RL.UNBLOCK", engine.OpExtend: "RL.EXTEND",
 }
 
 // differentIn names the parts in which two requests of one command differ.
@@ -68,7 +68,7 @@ func differentIn(code engine.OpCode, differs engine.Difference) string {
 			w.word = "another reason"
 		case block && w.part == engine.OtherTime:
 			w.word = "another duration"
-		case code == engine.OpRefund && w.part == engine.OtherCost:
+		case (code == engine.OpRefund || code == engine.OpExtend) && w.part == engine.OtherCost:
 			w.word = "another n"
 		}
 		named = append(named, w.word)

@@ -40,7 +40,7 @@ func (o *Outcomes) reset() {
 // or blocks, such as RL.REFUND or RL.RESET.
 func decides(op *engine.Op) bool {
 	switch op.Code {
-	case engine.OpTake, engine.OpCheck, engine.OpReserve:
+	case engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpExtend:
 		return op.Cost > 0 && !op.Dry
 	case engine.OpIncr:
 		return op.Incr.By > 0

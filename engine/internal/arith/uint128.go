@@ -1,6 +1,7 @@
 package arith
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 )
@@ -46,6 +47,11 @@ func (a Uint128) SubFloor(b Uint128) Uint128 {
 // Less reports whether a is less than b.
 func (a Uint128) Less(b Uint128) bool {
 	return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo
+}
+
+// Compare returns -1, 0 or 1: whether a is less than b, equal or greater.
+func (a Uint128) Compare(b Uint128) int {
+	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
 }
 
 func (a Uint128) isZero() bool { return a.Hi|a.Lo == 0 }

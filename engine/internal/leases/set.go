@@ -116,6 +116,13 @@ func (l *Set) Renew(s *arena.Slab, at Place, expiresNs int64) {
 	l.SoonestNs = min(l.SoonestNs, expiresNs)
 }
 
+// SetUnits sets a lease's units.
+func (l *Set) SetUnits(s *arena.Slab, at Place, units int64) {
+	b := s.At(at.block)[at.at+8:]
+	l.Units += units - int64(le.Uint64(b))
+	le.PutUint64(b, uint64(units))
+}
+
 // Remove removes a lease, and its block if that becomes empty.
 func (l *Set) Remove(s *arena.Slab, at Place) {
 	b := block(s.At(at.block))
@@ -234,10 +241,10 @@ func (l *Set) AppendStored(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// Load adds the leases of a stored set, with ids of shortest to longest bytes.
-func (l *Set) Load(s *arena.Slab, d *codec.Decoder, shortest, longest int64) {
+// Load adds the leases of a stored set, with ids of shortest to longest bytes and at least least units.
+func (l *Set) Load(s *arena.Slab, d *codec.Decoder, shortest, longest, least int64) {
 	for count := d.Within(0, rule.MaxHolders); int64(l.Count) < count && !d.Bad; {
-		x := Lease{ExpiresNs: d.Within(1, arith.Never), Units: d.Within(1, rule.MaxUnits)}
+		x := Lease{ExpiresNs: d.Within(1, arith.Never), Units: d.Within(least, rule.MaxUnits)}
 		x.ID = d.Bytes(d.Within(shortest, longest))
 		if !d.Bad {
 			l.Add(s, x)

@@ -19,14 +19,19 @@ import (
 // notices the end later. Every decision on the limiter first gives back ended allocations
 // (RestoreUnits). So no answer depends on when the store notices the end.
 
-// allocation is the units of one hold that may be given back to one limiter.
+// allocation is units of one hold that may be given back to one limiter. A hold that was extended has several
+// allocations in a limiter if other units were taken between its own. They end together.
 type allocation struct {
 	endsNs int64
 	units  int64
+	keep   bool          // the units stay taken when the hold ends by itself
 	mark   arith.Uint128 // the position of the units in the limiter; see markOf
 	id     []byte
 	at     leases.Place
 }
+
+// maxParts bounds the allocations of one hold in one limiter. Beyond it, the oldest units of the hold count as used.
+const maxParts = 16
 
 // markLen is the length of the mark, which precedes the id in a lease.
 const markLen = 16
@@ -36,7 +41,16 @@ func held(a rule.Algorithm) bool { return a >= rule.TokenBucket && a <= rule.Sli
 
 // allocationOf decodes an allocation that is stored as a lease.
 func allocationOf(at leases.Place, x leases.Lease) allocation {
-	return allocation{x.ExpiresNs, x.Units, readWide(x.ID), x.ID[markLen:], at}
+	units := max(x.Units, -x.Units)
+	return allocation{x.ExpiresNs, units, x.Units < 0, readWide(x.ID), x.ID[markLen:], at}
+}
+
+// lease returns the units of the lease that stores an allocation: below zero if the units stay taken in the end.
+func (x *allocation) lease(units int64) int64 {
+	if x.keep {
+		return -units
+	}
+	return units
 }
 
 // OpenAllocations finds the allocations of a limiter. Ref is 0 if it has none.
@@ -111,7 +125,9 @@ func (s *Store) releaseDue(c *Cell) {
 func (s *Store) releaseEnded(e Entry, list []allocation) (rest []allocation) {
 	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
 	for len(list) > 0 && list[0].endsNs <= s.NowNs {
-		s.releaseAllocation(e, &list[0], list[0].units, list[0].endsNs, list[1:])
+		if !list[0].keep {
+			s.releaseAllocation(e, &list[0], list[0].units, list[0].endsNs, list[1:])
+		}
 		list = list[1:]
 	}
 	return list
@@ -135,17 +151,28 @@ func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	s.Touched(k)
 }
 
-// AddAllocation records that a hold took units from a limiter just now. If memory is exhausted, it records
-// nothing, and the units stay taken even if the hold is cancelled.
-func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
+// AddAllocation records that a hold, which ends at endsNs, took units from a limiter just now. If memory is exhausted,
+// it records nothing, and the units stay taken even if the hold is cancelled.
+func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool) {
 	if !c.Live {
 		return
 	}
 	k, limit, set := Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}, *s.Limits.At(c.Entry.Limit()), leases.Set{}
 	if s.Open(&k); k.Ref != 0 {
 		set = leases.Read(k.Entry.State())
+		if own := s.allocationsOf(&set, id); len(own) > 0 {
+			if s.addToNewest(c, &set, own, units) {
+				s.storeAllocations(&k, &set)
+				return
+			}
+			if len(own) >= maxParts {
+				set.Remove(&s.Slab, own[0].at)
+				set.Write(k.Entry.State())
+			}
+		}
 	}
-	x := leases.Lease{ExpiresNs: endsNs, Units: units, ID: append(s.allocationName[:markLen], id...)}
+	now := allocation{keep: keep}
+	x := leases.Lease{ExpiresNs: endsNs, Units: now.lease(units), ID: append(s.allocationName[:markLen], id...)}
 	writeWide(x.ID, s.markOf(c.Entry))
 	if !s.AdmitBytes(set.Growth(&s.Slab, x.ID), c.Ref) || !s.Ensure(&k, kindAllocations, leases.StateLen) {
 		return
@@ -159,25 +186,107 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	s.Touched(&k)
 }
 
-// CompleteAllocation removes a hold's allocation from a limiter and gives up to the given number of its units back.
-func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
+// allocationsOf lists the allocations of one hold in the order in which their units were taken. The list is valid
+// until the set changes.
+func (s *Store) allocationsOf(set *leases.Set, id []byte) []allocation {
+	own := slices.DeleteFunc(s.allocationsIn(set), func(x allocation) bool { return string(x.id) != string(id) })
+	slices.SortFunc(own, func(a, b allocation) int { // void marks may be equal
+		return cmp.Or(a.mark.Compare(b.mark), cmp.Compare(a.units, b.units))
+	})
+	return own
+}
+
+// HoldsIn returns how many holds the allocations of a set belong to.
+func (s *Store) HoldsIn(set *leases.Set) int {
+	ids := map[string]struct{}{}
+	for _, x := range s.allocationsIn(set) {
+		ids[string(x.id)] = struct{}{}
+	}
+	return len(ids)
+}
+
+// addToNewest adds units that a hold took just now to its newest allocation, if no units of others are between them.
+func (s *Store) addToNewest(c *Cell, set *leases.Set, own []allocation, units int64) bool {
+	newest, mark := &own[len(own)-1], s.markOf(c.Entry)
+	before := mark
+	if l := s.Limits.At(c.Entry.Limit()); IsBucket(c.Entry.Kind()) {
+		before = mark.Sub(l.Rate.Grains(units))
+	}
+	if newest.mark != before {
+		return false
+	}
+	set.SetUnits(&s.Slab, newest.at, newest.lease(newest.units+units))
+	writeWide(set.IDAt(&s.Slab, newest.at), mark)
+	return true
+}
+
+// CompleteAllocations removes a hold's allocations from a limiter and gives up to the given number of its units back,
+// those that were taken last first.
+func (s *Store) CompleteAllocations(c *Cell, id []byte, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
 		return
 	}
 	set := leases.Read(k.Entry.State())
-	list := s.allocationsIn(&set)
-	i := slices.IndexFunc(list, func(x allocation) bool { return string(x.id) == string(id) })
-	if i < 0 {
+	own := slices.Clone(s.allocationsOf(&set, id))
+	if len(own) == 0 {
 		return
 	}
-	x := list[i]
-	others := slices.Delete(list, i, i+1)
-	s.releaseAllocation(c.Entry, &x, min(units, x.units), s.NowNs, others)
+	others := slices.DeleteFunc(s.allocationsIn(&set), func(x allocation) bool { return string(x.id) == string(id) })
+	for _, x := range slices.Backward(own) {
+		back := min(units, x.units)
+		units -= back
+		s.releaseAllocation(c.Entry, &x, back, s.NowNs, others)
+	}
 	s.storeMarks(&set, others)
-	set.Remove(&s.Slab, x.at)
+	s.removeOldest(&set, id, len(own))
 	s.storeAllocations(&k, &set)
 	s.Reduced(c)
+}
+
+// removeOldest removes the n allocations of a hold whose units were taken first.
+func (s *Store) removeOldest(set *leases.Set, id []byte, n int) {
+	for range n {
+		set.Remove(&s.Slab, s.allocationsOf(set, id)[0].at)
+	}
+}
+
+// UseAllocations records that at most some units of a hold were not used: those that were taken last. The others are
+// not given back any more.
+func (s *Store) UseAllocations(c *Cell, id []byte, unused int64) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || !c.Live {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	used := -unused
+	own := s.allocationsOf(&set, id)
+	for _, x := range own {
+		used += x.units
+	}
+	for range own {
+		x := &s.allocationsOf(&set, id)[0]
+		if used < x.units {
+			set.SetUnits(&s.Slab, x.at, x.lease(x.units-max(used, 0)))
+			break
+		}
+		used -= x.units
+		set.Remove(&s.Slab, x.at)
+	}
+	s.storeAllocations(&k, &set)
+}
+
+// RenewAllocations sets the end of a hold's allocations in a limiter.
+func (s *Store) RenewAllocations(c *Cell, id []byte, endsNs int64) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || !c.Live {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	for _, x := range s.allocationsOf(&set, id) {
+		set.Renew(&s.Slab, x.at, endsNs)
+	}
+	s.storeAllocations(&k, &set)
 }
 
 // dropAllocations drops the allocations of a limiter that is being dropped.

@@ -213,11 +213,11 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 		le.PutUint64(st[unitlog.StateLen:], uint64(blockedNs))
 	case uint8(rule.Concurrency):
 		var set leases.Set
-		set.Load(&s.Slab, d, 0, rule.MaxHolderLen)
+		set.Load(&s.Slab, d, 0, rule.MaxHolderLen, 1)
 		set.Write(st)
 	case kindAllocations:
 		var set leases.Set
-		set.Load(&s.Slab, d, markLen+1, markLen+rule.MaxIDLen)
+		set.Load(&s.Slab, d, markLen+1, markLen+rule.MaxIDLen, -rule.MaxUnits)
 		d.Bad = d.Bad || set.Count == 0
 		set.Write(st)
 	case KindHold:

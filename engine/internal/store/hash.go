@@ -99,7 +99,7 @@ func (h *Hasher) allocations(s *Store, e Entry, b []byte) uint64 {
 	var room [2*binary.MaxVarintLen64 + markLen + rule.MaxIDLen]byte
 	for _, x := range list {
 		b := binary.AppendVarint(room[:0], x.endsNs)
-		b = binary.AppendVarint(b, x.units)
+		b = binary.AppendVarint(b, x.lease(x.units))
 		b = le.AppendUint64(le.AppendUint64(b, x.mark.Hi), x.mark.Lo)
 		sum += h.Hash(append(b, x.id...))
 	}

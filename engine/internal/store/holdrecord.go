@@ -22,20 +22,38 @@ const (
 // Hold is the record of a hold. In an entry's state it has this form. The answer is Answer and ForgetNs, and the
 // five numbers are EndsNs to Left:
 //
-//	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair...
+//	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair... [added(8) extensions(8)]
 //	pair = took(1) policyLen(1) keyLen(2) policy key
+//
+// The phase has the bit holdKeeps if Keep is set, and the bit holdGrown if the last two numbers are there. Versions of
+// weir that do not know these bits refuse the record.
 type Hold struct {
-	Answer   Answer // the answer to OpReserve
-	ForgetNs int64  // when the record expires
-	EndsNs   int64  // when the hold ends by itself
-	Units    int64
-	TTLNs    int64
-	Actual   int64 // after OpCommit: the true cost
-	Left     int64 // after OpCommit: Remaining of its answer
-	Phase    holdPhase
-	High     bool // of the OpReserve
-	Pairs    []HoldPair
+	Answer     Answer // the answer to OpReserve
+	ForgetNs   int64  // when the record expires
+	EndsNs     int64  // when the hold ends by itself
+	Units      int64  // of the OpReserve
+	TTLNs      int64  // of the OpReserve
+	Actual     int64  // of the last OpCommit: the true cost, or so far
+	Left       int64  // after the last OpCommit: Remaining of its answer
+	Phase      holdPhase
+	High       bool // of the OpReserve
+	Keep       bool // of the OpReserve: units that are held when the hold ends by itself stay taken
+	Pairs      []HoldPair
+	Added      int64 // units of all extensions, and units that were used beyond what was held
+	Extensions int64 // how many there were
 }
+
+// Total returns the units that were taken for the hold before it is committed.
+func (x *Hold) Total() int64 { return x.Units + x.Added }
+
+const (
+	holdKeeps = 0x40
+	holdGrown = 0x80
+	grownLen  = 2 * 8
+)
+
+// grown reports whether the record has the numbers of what was added.
+func (x *Hold) grown() bool { return x.Added > 0 || x.Extensions > 0 }
 
 // HoldPair is a pair of policy and key. Took has a bit for each limit of the policy that the hold took from.
 type HoldPair struct {
@@ -54,13 +72,17 @@ func ReadHold(st []byte) (x Hold) {
 	for i, n := range [...]*int64{&x.EndsNs, &x.Units, &x.TTLNs, &x.Actual, &x.Left} {
 		*n = int64(le.Uint64(st[answerLen+8*i:]))
 	}
-	x.Phase, x.High = holdPhase(st[holdHead-3]), st[holdHead-2] != 0
+	phase := st[holdHead-3]
+	x.Phase, x.High, x.Keep = holdPhase(phase&^(holdKeeps|holdGrown)), st[holdHead-2] != 0, phase&holdKeeps != 0
 	b := st[holdHead:]
 	for range st[holdHead-1] {
 		policy, key := int(b[1]), int(le.Uint16(b[2:]))
 		end := HoldPairHead + policy + key
 		x.Pairs = append(x.Pairs, HoldPair{b[HoldPairHead : HoldPairHead+policy], b[HoldPairHead+policy : end], b[0]})
 		b = b[end:]
+	}
+	if phase&holdGrown != 0 {
+		x.Added, x.Extensions = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
 	}
 	return x
 }
@@ -71,6 +93,9 @@ func (x *Hold) Len() int {
 	for _, p := range x.Pairs {
 		n += HoldPairHead + len(p.Policy) + len(p.Key)
 	}
+	if x.grown() {
+		n += grownLen
+	}
 	return n
 }
 
@@ -80,7 +105,14 @@ func (x *Hold) Write(st []byte) {
 	for i, n := range [...]int64{x.EndsNs, x.Units, x.TTLNs, x.Actual, x.Left} {
 		le.PutUint64(st[answerLen+8*i:], uint64(n))
 	}
-	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.Phase), uint8(arith.OneIf(x.High)), uint8(len(x.Pairs))
+	phase := uint8(x.Phase)
+	if x.Keep {
+		phase |= holdKeeps
+	}
+	if x.grown() {
+		phase |= holdGrown
+	}
+	st[holdHead-3], st[holdHead-2], st[holdHead-1] = phase, uint8(arith.OneIf(x.High)), uint8(len(x.Pairs))
 	b := st[holdHead:]
 	for _, p := range x.Pairs {
 		b[0], b[1] = p.Took, uint8(len(p.Policy))
@@ -89,11 +121,16 @@ func (x *Hold) Write(st []byte) {
 		n += copy(b[HoldPairHead+n:], p.Key)
 		b = b[HoldPairHead+n:]
 	}
+	if x.grown() {
+		le.PutUint64(b, uint64(x.Added))
+		le.PutUint64(b[8:], uint64(x.Extensions))
+	}
 }
 
 // validHold reports whether a stored state can be decoded.
 func validHold(st []byte) bool {
-	if len(st) < holdHead || st[holdHead-3] >= uint8(numHoldPhases) || len(st) > holdHead+MaxHoldBytes {
+	if len(st) < holdHead || st[holdHead-3]&^(holdKeeps|holdGrown) >= uint8(numHoldPhases) ||
+		len(st) > holdHead+MaxHoldBytes+grownLen {
 		return false
 	}
 	b := st[holdHead:]
@@ -108,5 +145,8 @@ func validHold(st []byte) bool {
 		}
 		b = b[end:]
 	}
-	return len(b) == 0
+	if st[holdHead-3]&holdGrown == 0 {
+		return len(b) == 0
+	}
+	return len(b) == grownLen && int64(le.Uint64(b)) >= 0 && int64(le.Uint64(b[8:])) >= 0
 }
