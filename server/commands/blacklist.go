@@ -24,7 +24,8 @@ var (
 func blacklistCommands() []*command {
 	commands := []*command{
 		{
-			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupCorrect,
+			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast",
+			group:   groupCorrect,
 			summary: "Block addresses everywhere, as members of a set",
 			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member: " +
 				"[Block an address](security.md#block-an-address) says which decisions that denies. The set on the " +

@@ -46,7 +46,8 @@ func newRunID() string {
 // needs a line here, and "make docs" afterwards.
 func families() [][]*command {
 	return [][]*command{
-		decideCommands(), {rlWaitCommand()}, policyCommands(), correctionCommands(), blacklistCommands(), lookCommands(),
+		decideCommands(), {rlWaitCommand()}, policyCommands(), correctionCommands(), blacklistCommands(),
+		lookCommands(),
 		hashCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},

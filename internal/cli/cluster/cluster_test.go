@@ -167,7 +167,8 @@ func TestClusterStatusOfGroups(t *testing.T) {
 	for i, line := range lines {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}
-	require.Equal(t, []string{"cluster c1", "keys 1 of 2 groups have no leader: nothing is decided for their keys; led by a",
+	require.Equal(t, []string{"cluster c1",
+		"keys 1 of 2 groups have no leader: nothing is decided for their keys; led by a",
 		"log form 1"}, lines[:3])
 	require.Contains(t, lines, "a leads 1 of 2 yes "+nodes["a"].addr+" 127.0.0.1:7 9 form 2 0s ago")
 	require.Equal(t, []string{

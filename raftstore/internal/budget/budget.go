@@ -11,7 +11,8 @@ const (
 	// renewAfter is how old the known sizes of the tables may be. A flood of new keys takes some hundred KiB in this
 	// time.
 	renewAfter = 10 * time.Millisecond
-	// reclaimSteps bounds the steps to free pages that one call of FreePages makes, and so its time to some milliseconds.
+	// reclaimSteps bounds the steps to free pages that one call of FreePages makes, and so its time to some
+	// milliseconds.
 	reclaimSteps = 128
 )
 
