@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -56,7 +57,8 @@ type NodeStatus struct {
 	LogFormat    int    `redis:"log_format" json:"log_format"`
 }
 
-// ReadStatus reads the reply to WEIR.CLUSTER STATUS.
+// ReadStatus reads the reply to WEIR.CLUSTER STATUS. A node of version 0.1.0 with one group lists no groups: what it
+// says about its leader is about that group.
 func ReadStatus(reply any) (s Status, err error) {
 	fields, err := redis.Values(reply, nil)
 	if err == nil {
@@ -67,13 +69,23 @@ func ReadStatus(reply any) (s Status, err error) {
 	}
 	nodes, err := readAll[NodeStatus](fields, "nodes")
 	groups, errGroups := readAll[GroupStatus](fields, "groups")
+	if errors.Is(errGroups, errNotListed) {
+		errGroups = nil
+		groups = []GroupStatus{{LastSlot: lastSlot, Leader: s.Leader, LastLeader: s.LastLeader, Term: s.Term,
+			AppliedIndex: s.AppliedIndex, CommitIndex: s.CommitIndex}}
+	}
 	s.Nodes, s.Groups = nodes, groups
 	return s, cmp.Or(err, errGroups)
 }
 
+// lastSlot is the last hash slot of a cluster, as in Redis Cluster.
+const lastSlot = 16383
+
+var errNotListed = errors.New("not in the status")
+
 // readAll reads a list of maps, the value of a name in a list of names and values.
 func readAll[T any](fields []any, wanted string) (all []T, err error) {
-	err = fmt.Errorf("the status lists no %s", wanted)
+	err = fmt.Errorf("%s: %w", wanted, errNotListed)
 	var items []any
 	for i := 0; i+1 < len(fields); i += 2 {
 		if name, _ := redis.String(fields[i], nil); name == wanted {

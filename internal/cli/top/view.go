@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -64,7 +65,8 @@ func (v *view) leaderText() string {
 	if c == nil {
 		return "one node"
 	}
-	return terminal.PlainText(c.Groups.Leaders) + "; answered by " + terminal.PlainText(c.Self) +
+	led := cmp.Or(c.Groups.Leaders, "led by "+cmp.Or(c.Leader, "nobody")) // version 0.1.0 names the leader alone
+	return terminal.PlainText(led) + "; answered by " + terminal.PlainText(c.Self) +
 		remote.StaleText(c.StaleMs)
 }
 
