@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -20,6 +21,9 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	t.Run("asks when it has denied", func(t *testing.T) { deposed(t, 2) })
 	t.Run("asks ahead", func(t *testing.T) { deposed(t, 20) })
 }
+
+// laterTerm is the name of the guard that the scenario exercises.
+const laterTerm = "quorum round finds a later term"
 
 // deposed runs the scenario after this many denials in a row.
 func deposed(t *testing.T, denials int) {
@@ -63,8 +67,10 @@ func deposed(t *testing.T, denials int) {
 		go func() { read <- leader.node.ReadIndex() }()
 		synctest.Wait()
 		require.Empty(t, read, "the read must wait, because no node has confirmed the old leader")
+		hits := guards.Counts()[laterTerm]
 		s.net.setCut(voter.host.addr, leader.host.addr, false)
 		require.ErrorIs(t, <-denial, limiter.ErrTryAgain)
+		require.Greater(t, guards.Counts()[laterTerm], hits, "the voter's answer must tell its later term")
 		s.net.heal()
 		if <-read == nil { // the read was forwarded to the successor
 			_, used := leader.node.Inspect(spent.Key)
