@@ -28,7 +28,7 @@ var docScripts = map[string]docScript{
 	},
 	"clustering.md: make run-cluster GROUPS=4 CLUSTER_DIR=weir-data-groups": {
 		before: `make() { export WEIR_GROUPS=4; exec weir demo > demo; }`,
-		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | grep "4 groups, 0 without a leader"'; await grep Ctrl-C demo; kill $!; wait $!`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | grep "^keys *led by"'; await grep Ctrl-C demo; kill $!; wait $!`,
 	},
 	"operations.md: listen: 0.0.0.0:6380": {
 		before: `mkdir /etc/weir; echo secret > /etc/weir/password; cat > /etc/weir/weir.yaml <<'END'`,
@@ -108,7 +108,7 @@ var docScripts = map[string]docScript{
 			weir serve --node-id ${n%:*} --listen 127.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --raft-addr 127.0.0.${n#*:}:6390 \
 				--join 127.0.0.1:6390,127.0.0.2:6390,127.0.0.3:6390 &
 			done; await weir cluster status; await redis-cli -p 6380 -e RL.FIXED k 1m 5`,
-		after: `weir cluster status | grep -q 'b .*leader'`,
+		after: `weir cluster status | grep -q 'b .*leads 1 of 1'`,
 	},
 	"security.md: weir serve --tls-listen 0.0.0.0:6380 --listen \"\" --tls-cert-file weir.pem --tls-key-file " +
 		"weir.key --requirepass-file pass": {

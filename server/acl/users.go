@@ -125,9 +125,9 @@ func (u *User) mayUseAll(keys [][]byte) bool {
 }
 
 // MayDecide reports whether the user may use every key of the operations. An operation that reaches limiters under
-// other names requires these names instead (ownNamesOf). An OpReserve also requires the id of its hold. OpCommit and
-// OpCancel have this id as their key, so the key patterns of a user also select the holds that the user may end. A
-// block EVERYWHERE affects keys that it does not name, so it requires all keys.
+// other names requires these names instead (ownNamesOf). An OpReserve also requires the id of its hold. OpExtend,
+// OpCommit and OpCancel have this id as their key, so the key patterns of a user also select the holds that the user
+// may end. A block EVERYWHERE affects keys that it does not name, so it requires all keys.
 func (u *User) MayDecide(ops []engine.Op) bool {
 	for i := range ops {
 		if names := ownNamesOf(&ops[i]); names != nil {
