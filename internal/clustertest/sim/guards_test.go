@@ -21,7 +21,7 @@ var races = []weights{
 // elsewhere maps each guard that no simulation can exercise, or only a rare one, to the test that exercises it, and to
 // the reason.
 var elsewhere = map[string]string{
-	laterTerm:                          "TestADeposedLeaderDeniesNothing: a message of the log mostly tells the term first",
+	laterTerm:                          "TestADeposedLeaderDeniesNothing: the log mostly tells the term first",
 	"second founding":                  "TestASecondFoundingIsIgnored: a leader founds only where nothing is committed",
 	"answer in dispute":                "TestADisputeWithholdsAnswers: all nodes of a run decide alike",
 	"table replaced during a snapshot": "TestASnapshotOfAReplacedTable: clients of a run never empty the table",
