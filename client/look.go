@@ -105,6 +105,19 @@ func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
 	return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
 }
 
+// list carries out a command that answers a list.
+func (c *Client) list(ctx context.Context, args ...any) ([]any, error) {
+	reply, err := c.do(ctx, false, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+	}
+	return list, nil
+}
+
 // texts converts a list of strings.
 func texts(list []any) []string {
 	words := make([]string, len(list))
@@ -112,4 +125,38 @@ func texts(list []any) []string {
 		words[i], _ = list[i].(string)
 	}
 	return words
+}
+
+// Heavy is a key with many recent units. Units of the current minute count in full, those of the minute before by
+// half, and so on.
+type Heavy struct {
+	Key   string
+	Units int64
+	Error int64 // how many of these may belong to other keys
+}
+
+// TopAdmitted lists up to n keys (1 to 1000) with the most units admitted, the heaviest first.
+func (c *Client) TopAdmitted(ctx context.Context, n int) ([]Heavy, error) {
+	return c.top(ctx, "ADMITTED", n)
+}
+
+// TopDenied lists the keys with the most units denied. In a cluster only the leader knows them: use a cluster
+// client, or read the leader's address from ErrRefused.
+func (c *Client) TopDenied(ctx context.Context, n int) ([]Heavy, error) {
+	return c.top(ctx, "DENIED", n)
+}
+
+func (c *Client) top(ctx context.Context, what string, n int) ([]Heavy, error) {
+	list, err := c.list(ctx, "RL.TOP", what, n)
+	heavy := make([]Heavy, len(list))
+	for i := range list {
+		three, _ := list[i].([]any)
+		if len(three) != 3 {
+			return nil, fmt.Errorf("%w: to RL.TOP: %v", ErrReply, list[i])
+		}
+		heavy[i].Key, _ = three[0].(string)
+		heavy[i].Units, _ = three[1].(int64)
+		heavy[i].Error, _ = three[2].(int64)
+	}
+	return heavy, err
 }

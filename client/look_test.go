@@ -11,10 +11,32 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// override gives other limits to the keys of a policy that match a pattern.
-func override(t testing.TB, rdb *redis.Client, name, pattern string, words ...any) {
+// TestTop counts even units: where a minute ends in between, each count is half.
+func TestTop(t *testing.T) {
+	c := newClient(t, weirtest.Start(t), client.Options{DenialKeys: -1})
+	rule := client.FixedFirst(time.Hour, 10)
+	for key, cost := range map[string]int64{"a": 10, "b": 6} {
+		decide(t, c, client.Request{Rule: rule, Key: key, Cost: cost})
+	}
+	decide(t, c, client.Request{Rule: rule, Key: "b", Cost: 8})
+	heavy, err := c.TopAdmitted(t.Context(), 10)
+	require.NoError(t, err)
+	requireHeavy(t, heavy, client.Heavy{Key: "a", Units: 10}, client.Heavy{Key: "b", Units: 6})
+	heavy, err = c.TopDenied(t.Context(), 1)
+	require.NoError(t, err)
+	requireHeavy(t, heavy, client.Heavy{Key: "b", Units: 8})
+	_, err = c.TopDenied(t.Context(), 0)
+	require.ErrorIs(t, err, client.ErrRefused)
+}
+
+func requireHeavy(t *testing.T, heavy []client.Heavy, want ...client.Heavy) {
 	t.Helper()
-	require.NoError(t, rdb.Do(t.Context(), append([]any{"RL.POLICY", "OVERRIDE", name, pattern}, words...)...).Err())
+	require.Len(t, heavy, len(want))
+	for i, h := range heavy {
+		half := want[i]
+		half.Units /= 2
+		require.Contains(t, []client.Heavy{want[i], half}, h)
+	}
 }
 
 // TestGetPolicy checks that both protocols return the same policy.
@@ -24,15 +46,18 @@ func TestGetPolicy(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, Protocol: protocol})
 		defer rdb.Close()
 		c := newClientOn(t, rdb, client.Options{})
-		require.NoError(t, rdb.Do(t.Context(), "RL.POLICY", "DEL", "api").Err())
-		_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{
+		_, err := c.DeletePolicy(t.Context(), "api")
+		require.NoError(t, err)
+		_, err = c.SetPolicy(t.Context(), "api", client.PolicyTerms{
 			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Shadow: true, RetryAfter: time.Second,
 			Reserved: 0.1,
 			Layout:   "rl:{policy}:{key}", Report: time.Minute,
 		})
 		require.NoError(t, err)
-		override(t, rdb, "api", "vip:*", "LIMIT", "FIXED", "1h", 1000, "FIRST", "TTL", "1h")
-		override(t, rdb, "api", "boss", "UNLIMITED")
+		_, err = c.OverridePolicy(t.Context(), "api", "vip:*", time.Hour, client.FixedFirst(time.Hour, 1000))
+		require.NoError(t, err)
+		_, err = c.OverridePolicy(t.Context(), "api", "boss", 0)
+		require.NoError(t, err)
 		q := client.Request{Rule: client.Policy("api"), Key: "k", Cost: 18}
 		decide(t, c, q)
 		p, err := c.GetPolicy(t.Context(), "api")

@@ -58,6 +58,62 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 	return c.number(ctx, false, args...)
 }
 
+// OverridePolicy gives other limits to the keys that match a pattern, for a time (0: without end). If there are
+// no limits, the keys are unlimited.
+func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl time.Duration,
+	limits ...*Rule) (version int64, err error) {
+	args := []any{"RL.POLICY", "OVERRIDE", name, pattern}
+	for _, r := range limits {
+		words, err := limitWords(r)
+		if err != nil {
+			return 0, err
+		}
+		args = append(args, words...)
+	}
+	if len(limits) == 0 {
+		args = append(args, "UNLIMITED")
+	}
+	if ttl > 0 {
+		args = append(args, "TTL", duration(ttl))
+	}
+	return c.number(ctx, false, args...)
+}
+
+// EndOverride removes an override.
+func (c *Client) EndOverride(ctx context.Context, name, pattern string) (version int64, err error) {
+	return c.number(ctx, false, "RL.POLICY", "OVERRIDE", name, pattern, "NONE")
+}
+
+// DeletePolicy deletes a policy and its usage. It returns whether the policy existed.
+func (c *Client) DeletePolicy(ctx context.Context, name string) (bool, error) {
+	n, err := c.number(ctx, false, "RL.POLICY", "DEL", name)
+	return n == 1, err
+}
+
+// EnablePolicy enables a policy, or disables it: a disabled policy admits everything without counting.
+func (c *Client) EnablePolicy(ctx context.Context, name string, on bool) (version int64, err error) {
+	word := "DISABLE"
+	if on {
+		word = "ENABLE"
+	}
+	return c.number(ctx, false, "RL.POLICY", word, name)
+}
+
+// ShadowPolicy begins or ends the shadow mode of a policy: it decides and counts, and denies nobody.
+func (c *Client) ShadowPolicy(ctx context.Context, name string, on bool) (version int64, err error) {
+	word := "OFF"
+	if on {
+		word = "ON"
+	}
+	return c.number(ctx, false, "RL.POLICY", "SHADOW", name, word)
+}
+
+// Policies returns the names of all policies, in order.
+func (c *Client) Policies(ctx context.Context) ([]string, error) {
+	list, err := c.list(ctx, "RL.POLICY", "LIST")
+	return texts(list), err
+}
+
 // limitWords returns a rule in the syntax of a policy's limit.
 func limitWords(r *Rule) ([]any, error) {
 	if r.err != nil {

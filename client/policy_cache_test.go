@@ -31,8 +31,11 @@ func TestPoliciesAreFetched(t *testing.T) {
 	set("off", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}, Disabled: true})
 	set("kept", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 20)}, Reserved: 0.5,
 		RetryAfter: time.Minute})
-	override(t, s.Redis(), "orders", "gold:*", "LIMIT", "FIXED", "1h", 200, "FIRST")
-	override(t, s.Redis(), "orders", "probe", "UNLIMITED")
+	for pattern, limits := range map[string][]*client.Rule{"gold:*": {client.FixedFirst(time.Hour, 200)},
+		"probe": nil} {
+		_, err := c.OverridePolicy(t.Context(), "orders", pattern, 0, limits...)
+		require.NoError(t, err)
+	}
 	use := func(name string) { decide(t, c, client.Request{Rule: client.Policy(name), Key: "first"}) }
 	use("orders")
 	decide(t, c, client.Request{Rule: client.Policy("one"), Key: "k",

@@ -49,6 +49,9 @@ func clientCommand() *command {
 				run: ok},
 			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]",
 				summary: "Accepted without effect: nothing a client may cache ever changes", run: runOnOff},
+			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
+			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off",
+				run: func(s *Session, _ [][]byte) { s.Int(-1) }},
 			{name: "CACHING", arity: 3, syntax: "YES|NO", summary: "Refused: decisions must not be cached",
 				run: func(s *Session, _ [][]byte) { s.fail(errCaching) }},
 		},
@@ -169,6 +172,16 @@ func runClientPause(s *Session, args [][]byte) {
 	}
 	s.srv.Pause.Begin(millis.Duration(ms), writes)
 	s.OK()
+}
+
+func runTrackingInfo(s *Session, _ [][]byte) {
+	s.Map(3)
+	s.Bulk("flags")
+	s.Set(1)
+	s.Bulk("off")
+	s.PairInt("redirect", -1)
+	s.Bulk("prefixes")
+	s.Array(0)
 }
 
 // runOnOff accepts ON or OFF and ignores it.

@@ -27,6 +27,8 @@ func commandCommand() *command {
 				summary: "The names of commands", run: runCommandList},
 			{name: "GETKEYS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command",
 				run: runGetKeys},
+			{name: "GETKEYSANDFLAGS", arity: -3, syntax: "command [argument ...]",
+				summary: "The keys in a command and what is done to them", run: runGetKeysAndFlags},
 		},
 	}
 }
@@ -203,24 +205,25 @@ func runCommandList(s *Session, args [][]byte) {
 }
 
 // keysIn finds the keys of the command that is the argument of COMMAND GETKEYS.
-func keysIn(srv *Shared, args [][]byte) (keys [][]byte, err error) {
-	cmd, err := srv.table.resolve(args)
+func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error) {
+	cmd, err = srv.table.resolve(args)
 	switch {
 	case err == nil && cmd.carried != nil:
-		return keysIn(srv, cmd.carried(args))
+		keys, _, err = keysIn(srv, cmd.carried(args))
+		return keys, cmd, err
 	case cmd == nil:
-		return nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " +
+		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " +
 			quote.Text(args[0]))
 	case err != nil:
-		return nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
+		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):
 		n, ok := limits.Int(args[2])
 		if !ok || n < 1 || n > int64(len(args)-3) {
-			return nil, resp.Error("ERR Invalid arguments specified for command: it must be " + cmd.usage())
+			return nil, nil, resp.Error("ERR Invalid arguments specified for command: it must be " + cmd.usage())
 		}
-		return args[3 : 3+n], nil
+		return args[3 : 3+n], cmd, nil
 	case cmd.keys.first == 0:
-		return nil, resp.Error("ERR The command has no key arguments")
+		return nil, nil, resp.Error("ERR The command has no key arguments")
 	}
 	for _, at := range cmd.keysOf(len(args)) {
 		if cmd.keys.step > 1 && limits.IsOption(args[at-1], limits.CheckOptions) {
@@ -231,7 +234,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, err error) {
 	if cmd.name == "RL.RESERVE" && len(args) > 5 && limits.Is(args[5], "AND") {
 		keys = append(keys, keysOfPairs(args[6:])...)
 	}
-	return keys, nil
+	return keys, cmd, nil
 }
 
 // keysOfPairs returns the keys of the pairs of a policy and a key, up to the first option.
@@ -243,9 +246,22 @@ func keysOfPairs(args [][]byte) (keys [][]byte) {
 }
 
 func runGetKeys(s *Session, args [][]byte) {
-	keys, err := keysIn(s.srv, args[2:])
+	keys, _, err := keysIn(s.srv, args[2:])
 	if !s.guarded(err) {
 		return
 	}
 	writeNames(s.Reply, keys)
+}
+
+func runGetKeysAndFlags(s *Session, args [][]byte) {
+	keys, cmd, err := keysIn(s.srv, args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	s.Array(len(keys))
+	for _, key := range keys {
+		s.Array(2)
+		s.BulkBytes(key)
+		s.SimpleSet(keyFlags(cmd))
+	}
 }

@@ -143,6 +143,10 @@ func TestGetKeys(t *testing.T) {
 	} {
 		assert.Equal(t, test.want, c.say("COMMAND GETKEYS "+test.send), test.send)
 	}
+	assert.Equal(t, "a RW ACCESS UPDATE b RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS DEL a b"))
+	assert.Equal(t, "a RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS TTL a"))
+	assert.Equal(t, "k RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS RL.WAIT RL.CHECK p k TIMEOUT 1s"))
+	assert.Equal(t, "k RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS RL.EXPLAIN RL.CHECK p k"))
 	// The key specification must be that of the carried command.
 	for _, carrier := range c.value("COMMAND INFO RL.WAIT RL.EXPLAIN").items {
 		assert.Contains(t, carrier.items[2].flat(), "movablekeys")

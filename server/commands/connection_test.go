@@ -79,7 +79,7 @@ func TestSmallTalk(t *testing.T) {
 		{"ECHO 16-bytes-exactly", "16-bytes-exactly"}, {"SELECT 0", "OK"},
 		{"READONLY", "OK"}, {"READWRITE", "OK"}, {"ASKING", "OK"}, {"WAIT 0 100", "0"}, {"ROLE", "master 0 "},
 		{"TIME", "1795262400 0"}, {"LASTSAVE", "0"},
-		{"LATENCY LATEST", ""}, {"LATENCY RESET", "0"}, {"LATENCY HISTOGRAM", ""},
+		{"LATENCY LATEST", ""}, {"LATENCY HISTORY command", ""}, {"LATENCY RESET", "0"}, {"LATENCY HISTOGRAM", ""},
 		{"ACL WHOAMI", "default"}, {"ACL USERS", "default"},
 		{"ACL LIST", "user default on nopass sanitize-payload ~* &* +@all"},
 		{"ACL CAT nope", "-ERR Unknown category 'nope': category must be one of ACL CAT"},
@@ -130,6 +130,8 @@ func TestResp3Types(t *testing.T) {
 		{"SUBSCRIBE x", ">3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n"},
 		{"UNSUBSCRIBE x", ">3\r\n$11\r\nunsubscribe\r\n$1\r\nx\r\n:0\r\n"},
 		{"COMMAND INFO nope", "*1\r\n_\r\n"},
+		{"CLIENT TRACKINGINFO",
+			"%3\r\n$5\r\nflags\r\n~1\r\n$3\r\noff\r\n$8\r\nredirect\r\n:-1\r\n$8\r\nprefixes\r\n*0\r\n"},
 		{"RL.FIXED k 1m 5", "*5\r\n:1\r\n:4\r\n:0\r\n:60000\r\n:5\r\n"},
 	} {
 		assert.Equal(t, test.want, c.raw(split(test.send)...), test.send)
@@ -158,12 +160,13 @@ func TestClientCommands(t *testing.T) {
 		assert.Equal(t, "OK", a.say(line), line)
 	}
 	assert.Equal(t, "-"+string(errCaching), a.say("CLIENT CACHING YES"))
+	assert.Equal(t, "-1", a.say("CLIENT GETREDIR"))
 
 	list := b.say("CLIENT LIST")
 	assert.Equal(t, 2, strings.Count(list, "\n"))
 	assert.Contains(t, list, "id=1 addr=127.0.0.1:40001 laddr=127.0.0.1:6380 fd=-1 name=worker")
 	assert.Contains(t, list,
-		"cmd=client|caching user=default redir=-1 resp=2 lib-name=go-redis(,go1.26) lib-ver=9.23.0\n")
+		"cmd=client|getredir user=default redir=-1 resp=2 lib-name=go-redis(,go1.26) lib-ver=9.23.0\n")
 	assert.Equal(t, 1, strings.Count(b.say("CLIENT LIST ID 1 7"), "\n"))
 	assert.Equal(t, 2, strings.Count(b.say("CLIENT LIST TYPE normal"), "\n"))
 	assert.Equal(t, "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub",

@@ -159,7 +159,8 @@ const (
 // Applications reset limiters for each of their users.
 var unaudited = []string{
 	"acl|users", "acl|list", "acl|getuser", "client|list", "config|get", "debug|digest", "slowlog|get", "slowlog|len",
-	"latency|latest", "latency|histogram", "weir.cluster|status", "weir.backup|next",
+	"latency|latest", "latency|history", "latency|histogram", "latency|doctor",
+	"weir.cluster|status", "weir.backup|next",
 	"rl.reset", "del", "unlink",
 }
 

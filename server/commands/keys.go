@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 const (
@@ -48,10 +49,15 @@ func keyCommands() []*command {
 			read: wholeState(runRandomKey)},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast",
 			read: ownState(runSize)},
-		{name: "MEMORY", arity: -2, summary: "Memory of keys", flags: "readonly", subs: []*command{
+		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
 			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]",
 				summary: "Bytes a limiter takes, with its share of the index", flags: "readonly",
 				keys: keySpec{2, 2, 1}, read: keyState(runMemoryUsage)},
+			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
+			{name: "DOCTOR", arity: 2, summary: "Names the command to use instead", run: func(s *Session, _ [][]byte) {
+				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and " +
+					"the bound.\n")
+			}},
 		}},
 		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
 			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages",
@@ -140,6 +146,16 @@ func runMemoryUsage(s *Session, v limiter.View, args [][]byte) {
 		return
 	}
 	s.Null()
+}
+
+func runMemoryStats(s *Session, _ [][]byte) {
+	used, resident := service.ProcessMemory()
+	stats := s.srv.Limiter.Stats()
+	s.Map(4)
+	s.PairInt("total.allocated", int64(used))
+	s.PairInt("process.resident", int64(resident))
+	s.PairInt("dataset.bytes", stats.MemoryBytes)
+	s.PairInt("keys.count", stats.Keys)
 }
 
 func runEncoding(s *Session, v limiter.View, args [][]byte) {

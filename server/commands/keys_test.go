@@ -42,6 +42,8 @@ func TestLookingAtKeys(t *testing.T) {
 	c.say("RL.FIXED f FOREVER 5")
 	assert.Regexp(t, `^\d+$`, c.say("MEMORY USAGE f"))
 	assert.Regexp(t, `^\d+$`, c.say("MEMORY USAGE f SAMPLES 5"))
+	assert.Contains(t, c.say("MEMORY STATS"), "keys.count 1")
+	assert.Contains(t, c.say("MEMORY DOCTOR"), "INFO memory")
 }
 
 func TestScan(t *testing.T) {

@@ -81,7 +81,7 @@ func ownState(run func(*Session, limiter.View, [][]byte)) reading {
 // keyState reads the keys among the arguments.
 func keyState(run func(*Session, limiter.View, [][]byte)) reading {
 	return reading{run, func(s *Session, args [][]byte, to *scope) bool {
-		keys, err := keysIn(s.srv, args)
+		keys, _, err := keysIn(s.srv, args)
 		for _, key := range keys {
 			if isBlacklist(s.srv, key) {
 				to.addBase()

@@ -232,10 +232,15 @@ func latencyCommand() *command {
 		summary: "Latency events: none are recorded, see SLOWLOG",
 		subs: []*command{
 			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
+			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
 			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty",
 				run: func(s *Session, _ [][]byte) { s.Map(0) }},
 			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset",
 				run: func(s *Session, _ [][]byte) { s.Int(0) }},
+			{name: "DOCTOR", arity: 2, summary: "Names the commands to use instead", run: func(s *Session, _ [][]byte) {
+				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in " +
+					"INFO commandstats.\n")
+			}},
 		},
 	}
 }
