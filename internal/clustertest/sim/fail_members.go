@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-project/weir/raftstore/router"
 )
 
 // maxHosts bounds the machines of a run, including the removed ones.
@@ -58,7 +57,7 @@ func (s *Simulation) removeGroup(hosts []*host, rng *rand.Rand) {
 	h.leave()
 	s.event("%s is told to remove %s from group %d", p.host.id, h.id, group)
 	s.tasks.Go(func() {
-		err := p.node.(*router.Node).RemoveFromGroup(h.id, group)
+		err := p.node.RemoveFromGroup(h.id, group)
 		s.event("removing %s from group %d: %v", h.id, group, err)
 		for began := time.Now(); err == nil && group > 0 && time.Since(began) < endsWithin; time.Sleep(lookAgain) {
 			if q := h.running(); q != nil && q.node.Topology().Groups[group].Ended != "" {

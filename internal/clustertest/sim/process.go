@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/router"
 	"github.com/weir-project/weir/raftstore/sharedlog"
 )
 
@@ -29,7 +30,7 @@ const (
 // process is one run of a node.
 type process struct {
 	host  *host
-	node  node
+	node  *router.Node
 	group []replica // of this node, by number
 	disk  *disk
 	logs  logs

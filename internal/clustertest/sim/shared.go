@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
-	"github.com/weir-project/weir/raftstore/router"
 )
 
 // A run with Config.shared changes what all groups share. Clients race on the blocks and policies of sharedNames. Each
@@ -240,9 +239,9 @@ func (c *client) ask(op engine.Op) (d engine.Decision, ok bool) {
 	return out[0], true
 }
 
-// sharedOf describes the shared items of a group, without what each group stamps by its own clock.
-func sharedOf(p *process, group int) (version uint64, items string) {
-	s := p.node.(*router.Node).Group(group).Shared()
+// describeShared describes shared items, without what each group stamps by its own clock.
+func describeShared(s *engine.SharedItems) string {
+	var items string
 	for _, policy := range s.Policies.All() {
 		items += fmt.Sprintf("%s %+v", policy.Name, s.Policy(policy.Name))
 		for _, l := range policy.Limits {
@@ -258,16 +257,17 @@ func sharedOf(p *process, group int) (version uint64, items string) {
 		blocks = append(blocks, fmt.Sprintln(b.Key, b.Version, b.Reason, b.UntilNs == engine.Never))
 	}
 	slices.Sort(blocks)
-	return s.Version, items + strings.Join(blocks, "")
+	return items + strings.Join(blocks, "")
 }
 
 // compareShared checks that groups with the same version have the same shared items, on every node and at any time.
 func (s *Simulation) compareShared(p *process) {
-	for i := range p.group {
-		version, items := sharedOf(p, i)
-		if version == 0 {
+	for i, g := range p.group {
+		shared := g.Shared()
+		if shared == nil || shared.Version == 0 {
 			continue
 		}
+		version, items := shared.Version, describeShared(shared)
 		if was, ok := s.sharedSeen[version]; !ok {
 			s.sharedSeen[version] = items
 		} else if was != items {
@@ -317,9 +317,9 @@ func (s *Simulation) agreeOnShared() {
 func (s *Simulation) sameVersions() bool {
 	members := s.members()
 	for _, p := range members {
-		first, _ := sharedOf(members[0], 0)
-		for i := range p.group {
-			if version, _ := sharedOf(p, i); version != first {
+		first := members[0].group[0].Shared()
+		for _, g := range p.group {
+			if shared := g.Shared(); shared == nil || first == nil || shared.Version != first.Version {
 				return false
 			}
 		}
