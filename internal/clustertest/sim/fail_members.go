@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // maxHosts bounds the machines of a run, including the removed ones.
