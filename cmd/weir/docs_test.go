@@ -84,10 +84,6 @@ var docsNotRun = map[string]string{
 	"README.md: package main":                         "TestReadme of server/clienttest",
 	"README.md: flowchart LR":                         "a drawing",
 
-	"architecture.md:   Redis clients          HTTP, /check, page       Envoy":                                    "a drawing",
-	"architecture.md: client ──RESP──▶ poller ──▶ framer ──▶ command table ──▶ batch of engine.Op":                "a drawing",
-	"architecture.md: client ──▶ follower                        leader                           other follower": "a drawing",
-
 	"http.md: # of a route, in place of rate_limits": "a part of the configuration of Envoy above it",
 
 	"production.md: 17 * * * * weir backup --addr 10.0.0.1:6380 --password-file /etc/weir/password /var/backups/weir-$(date +\\%H).backup": "a line of a crontab; operations.md runs weir backup",
