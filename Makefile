@@ -369,7 +369,7 @@ bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents
 	$(GO) test ./server/commands -run '^TestReference$$' -update
 	$(GO) test ./cmd/weir -run '^TestSettingsPage$$' -update
-	$(GO) run ./internal/pages docs/*.md bench/*.md examples/systems/requirements.md
+	$(GO) run ./internal/pages ARCHITECTURE.md docs/*.md bench/*.md examples/systems/requirements.md
 
 .PHONY: screenshots
 screenshots: ## Take the pictures of docs/images anew, in about eleven minutes; needs chromium, tmux and pngquant

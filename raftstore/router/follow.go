@@ -125,8 +125,10 @@ func (c comparison) covers(want, have *engine.SharedItems) bool {
 	return max(moved, -moved) < int64(clockDifference/10)
 }
 
-// maxBatches bounds the batches that bring a group from one version to another.
+// maxBatches bounds the batches that bring a group from one version to another. They have room for all shared items.
 const maxBatches = 256
+
+const _ = uint(maxBatches*batchOps - engine.MaxBlocksEverywhere - engine.MaxPolicies) // does not compile without room
 
 // ahead is called for a group that has followed further than this node knows the first group. If the first group has
 // indeed lost changes, after a lost majority, its items get a later version than any group has.

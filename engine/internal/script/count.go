@@ -52,11 +52,14 @@ func (r *Run) answers(words ...int64) { copy(r.Answer[:], words) }
 // library whose limits are below 2^31.
 const blockedCount = math.MaxInt32
 
-// blockedForMs returns the time in the answer about a blocked key. For a block without end it is a leap year, because
-// no library has an infinite time.
+// endlessMs is the time in the answer about a block without end: a leap year, because no library has an infinite time.
+// Replicas must answer alike, so it stays when the bound of windows changes.
+const endlessMs = 366 * 24 * 3600 * 1000
+
+// blockedForMs returns the time in the answer about a blocked key.
 func blockedForMs(leftMs int64) int64 {
 	if leftMs < 0 {
-		return rule.MaxWindowNs / 1e6
+		return endlessMs
 	}
 	return leftMs
 }

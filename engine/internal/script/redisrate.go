@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine/internal/arith"
-	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // go-redis/redis_rate keeps the theoretical arrival time of a GCRA under one key, in seconds since 2017. Its scripts
@@ -85,7 +84,7 @@ func (r *Run) redisRateAdmitted(g *redisRate, tatS, cost, remaining float64) {
 func redisRateBlocked(r *Run, leftMs int64) {
 	leftS := float64(leftMs) / 1e3
 	if leftMs < 0 {
-		leftS = float64(rule.MaxWindowNs / int64(1e9)) // the library regards a negative wait as an admission
+		leftS = endlessMs / 1000 // the library regards a negative wait as an admission
 	}
 	r.redisRateDenied(leftS, leftS)
 }

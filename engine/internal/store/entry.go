@@ -30,15 +30,18 @@ const (
 // EntryLen returns how many bytes an entry takes.
 func EntryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, entryMin) }
 
-// The kind of an entry is the algorithm of a limiter, or one of these values.
+// The kind of an entry is the algorithm of a limiter, or one of these values. Stored values begin with a kind, so the
+// numbers stay. A new algorithm needs a number above kindBundle.
 const (
-	KindBlock       = uint8(rule.NoAlgorithm)   // an administrative block
-	KindToken       = uint8(rule.NumAlgorithms) // the remembered answer to an ID
-	KindHold        = KindToken + 1             // a hold, by its id
-	kindAllocations = KindToken + 2             // the allocations of a limiter
-	kindBundle      = KindToken + 3             // several limiters of a policy for one key; see bundle.go
-	NumKinds        = rule.NumAlgorithms + 4
+	KindBlock       = uint8(rule.NoAlgorithm) // an administrative block
+	KindToken       = 10                      // the remembered answer to an ID
+	KindHold        = 11                      // a hold, by its id
+	kindAllocations = 12                      // the allocations of a limiter
+	kindBundle      = 13                      // several limiters of a policy for one key; see bundle.go
+	NumKinds        = 14
 	NumStoredKinds  = kindBundle // no value begins with this kind or a later one
+
+	_ = uint(KindToken - rule.NumAlgorithms) // does not compile if an algorithm has one of these numbers
 )
 
 // Space is the name space of a key: a limiter, its block, the ID of an operation, a hold, the allocations of a

@@ -16,7 +16,7 @@ type Status struct {
 	Term, Commit, Index  uint64
 	Format               byte // the newest form it can read, at least wire.Oldest
 	WallNs               int64
-	AppendNs             int64    // the median of its last appends to the log; 0: not known
+	AppendNs             int64    // the median of its last appends to the log, the latency of its disk; 0: not known
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the log index of the configuration of Members
 	Members              []string // ids in the newest committed configuration it knows
