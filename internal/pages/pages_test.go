@@ -79,7 +79,9 @@ func TestCommandsCanBePasted(t *testing.T) {
 // TestContents checks that a page longer than two screens has a table of contents, and that each table is up to date.
 func TestContents(t *testing.T) {
 	var pages []string
-	for _, pattern := range []string{"/ARCHITECTURE.md", "/docs/*.md", "/bench/*.md", "/examples/systems/requirements.md"} {
+	for _, pattern := range []string{
+		"/ARCHITECTURE.md", "/docs/*.md", "/bench/*.md", "/examples/systems/requirements.md",
+	} {
 		found, err := filepath.Glob(root + pattern)
 		require.NoError(t, err)
 		pages = append(pages, found...)
