@@ -141,7 +141,7 @@ emulators:
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
 	WEIRTEST_CLIENTS=1 $(TESTRUN) -C server/clienttest -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' .
 
-# This takes about three minutes. In most of them, package managers fetch and compile the dependencies of the examples.
+# This takes about five minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
 	$(GO) test -C examples/systems/public-api -count=1 .

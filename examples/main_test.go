@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirproc"
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
@@ -33,6 +34,8 @@ const (
 	// The addresses in the files of the examples.
 	weirHTTP, appAddr, listenAddr = "127.0.0.1:6381", "127.0.0.1:3000", "127.0.0.1:8080"
 )
+
+func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
 
 // startWeir starts a weir with a test clock and the policy of the examples.
 func startWeir(t *testing.T) *weirtest.Server { return startWeirWith(t, policy) }
