@@ -110,8 +110,7 @@ func (s *shard) counter(c *store.Cell, op *Op, d *Decision) bool {
 		d.Remaining = store.ReadCounter(c.Entry.State()).Value
 	}
 	if d.Status == OK && op.Incr.By > 0 { // a decrement gives units back and is no decision
-		s.decided.count(Counter, d.Allowed > 0)
-		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.Incr.By, d.verdict())
+		s.tally(Counter, c, op, op.Incr.By, d)
 	}
 	return changed
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -83,8 +84,9 @@ func (x *bringing) adopt(t *limitChange) bool {
 	l := &t.to.Limit
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:
-		deficit := store.DeficitAt(x.state.goneAt(), x.limit.Rate, t.AtNs)
-		x.state.setGone(store.GoneAt(l.Keep(deficit, &x.limit), l.Rate, t.AtNs))
+		deficit := store.DeficitAt(arith.Uint128{Hi: x.state.a, Lo: x.state.b}, x.limit.Rate, t.AtNs)
+		gone := store.GoneAt(l.Keep(deficit, &x.limit), l.Rate, t.AtNs)
+		x.state = outcome{gone.Hi, gone.Lo, 0}
 	case FixedWindow:
 		w := store.FixedWindow{EndNs: int64(x.state.a), Used: int64(x.state.b)}
 		if w.Used == 0 || w.EndNs <= t.AtNs {

@@ -151,9 +151,8 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
-		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
+		s.tally(x.op.Limit.Algorithm, &x.c, op, op.Cost, d)
 		p.counts(s).count(d.Allowed > 0)
-		s.heavy.Weigh(s.NowNs, x.c.Hash, x.c.Key, op.weight(d), d.verdict())
 	}
 	return changed && (d.Allowed > 0 || x.strikes())
 }

@@ -59,8 +59,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	k.answer(binding, d)
 	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
-		binding.s.decided.count(binding.op.Limit.Algorithm, false)
-		binding.s.heavy.Weigh(binding.s.NowNs, binding.c.Hash, binding.c.Key, op.Cost, Denied)
+		binding.s.tally(binding.op.Limit.Algorithm, &binding.c, op, op.Cost, d)
 	}
 	return changed
 }
@@ -116,8 +115,12 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 			k.countOutcome(g, s, cost)
 		}
 	}
-	if x != nil {
-		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
+	switch {
+	case x == nil:
+	case d.Allowed > 0:
+		s.decided.admitted[x.op.Limit.Algorithm]++
+	default:
+		s.decided.denied[x.op.Limit.Algorithm]++
 	}
 }
 

@@ -34,7 +34,7 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 func (t *Table) narrow(ops []Op) int {
 	n := min(len(ops), batchOps)
 	for i := range n {
-		if ops[i].wide() || t.changesEverywhere(&ops[i]) {
+		if t.wide(&ops[i]) {
 			return i
 		}
 	}
@@ -92,8 +92,14 @@ func abandon(out []Decision) {
 }
 
 // wide reports whether an operation needs more than the shard of its key.
-func (op *Op) wide() bool {
-	return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve && op.Code != OpForgive
+func (t *Table) wide(op *Op) bool {
+	switch op.Code {
+	case OpTake:
+		return false // most operations
+	case OpCheck, OpForgive:
+		return len(op.Also) > 0
+	}
+	return op.Code == OpPolicy || op.Code >= OpReserve || t.changesEverywhere(op)
 }
 
 // involved lists the shards of operations in ascending order. All callers lock in that order, so they cannot

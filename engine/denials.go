@@ -84,8 +84,7 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 		l.waiting.add(home)
 		return false
 	}
-	s.decided.count(op.Limit.Algorithm, false)
-	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.Cost, Denied)
+	s.tally(op.Limit.Algorithm, &c, op, op.Cost, d)
 	return true
 }
 
@@ -217,7 +216,7 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, wai
 		return false
 	}
 	h, s := t.find(op.Key)
-	if !op.wide() {
+	if len(op.Also) == 0 {
 		if held.enter(s) {
 			s.look(at)
 		}

@@ -51,34 +51,23 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		changed = s.take(&c, op, d) && (d.Allowed > 0 || op.Limit.Algorithm == Strike)
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
-		s.decided.count(op.Limit.Algorithm, d.Allowed > 0)
-		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.weight(d), d.verdict())
+		s.tally(op.Limit.Algorithm, &c, op, op.Cost, d)
 	}
 	return changed
 }
 
-func (n *decided) count(a Algorithm, admitted bool) {
-	if admitted {
-		n.admitted[a]++
-	} else {
-		n.denied[a]++
+// tally counts a decision about a limiter in Stats and, by the units that it asked for or granted, in Top.
+func (s *shard) tally(a Algorithm, c *store.Cell, op *Op, units int64, d *Decision) {
+	if d.Allowed <= 0 {
+		s.decided.denied[a]++
+		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, units, Denied)
+		return
 	}
-}
-
-// weight returns how many units Top counts for a decision.
-func (op *Op) weight(d *Decision) int64 {
-	if op.Partial && d.Allowed > 0 {
-		return d.Allowed
+	if op.Partial {
+		units = d.Allowed
 	}
-	return op.Cost
-}
-
-// verdict reports whether a decision admitted something.
-func (d *Decision) verdict() Verdict {
-	if d.Allowed > 0 {
-		return Admitted
-	}
-	return Denied
+	s.decided.admitted[a]++
+	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, units, Admitted)
 }
 
 // take decides under the operation's limit.

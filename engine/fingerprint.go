@@ -35,12 +35,10 @@ func (op *Op) Bind() {
 	switch {
 	case len(op.ID) > 0 && op.Code != OpReserve:
 		op.Asks = op.Fingerprint()
-	case op.takesLease():
+	case op.Code == OpTake && op.Limit.Algorithm == Concurrency:
 		op.Asks = Fingerprint{op.command()}
 	}
 }
-
-func (op *Op) takesLease() bool { return op.Code == OpTake && op.Limit.Algorithm == Concurrency }
 
 // Fingerprint returns the fingerprint of an operation. It is never zero.
 func (op *Op) Fingerprint() (f Fingerprint) {

@@ -37,8 +37,7 @@ func (s *shard) script(c *store.Cell, op *Op, d *Decision) bool {
 	*d = Decision{
 		Allowed: arith.OneIf(run.Admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.Said,
 	}
-	s.decided.count(Scripted, run.Admitted)
-	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, 1, d.verdict()) // scripts do not report how many units they take
+	s.tally(Scripted, c, op, 1, d) // scripts do not report how many units they take
 	return changed
 }
 

@@ -109,7 +109,8 @@ func readOutcome(e store.Entry) (n outcome) {
 	st := e.State()
 	switch {
 	case store.IsBucket(e.Kind()):
-		n.setGone(store.BucketOf(e))
+		gone := store.BucketOf(e)
+		n = outcome{gone.Hi, gone.Lo, 0}
 	case e.Kind() == uint8(SlidingCounter):
 		n = outcome{le.Uint64(st), le.Uint64(st[8:]), le.Uint64(st[16:])}
 	case e.Kind() == uint8(FixedWindow):
@@ -118,13 +119,9 @@ func readOutcome(e store.Entry) (n outcome) {
 	return n
 }
 
-// goneAt returns the state of a bucket.
-func (n *outcome) goneAt() arith.Uint128        { return arith.Uint128{Hi: n.a, Lo: n.b} }
-func (n *outcome) setGone(goneAt arith.Uint128) { n.a, n.b = goneAt.Hi, goneAt.Lo }
-
 func (n *outcome) write(e store.Entry) {
 	if store.IsBucket(e.Kind()) {
-		store.SetBucket(e, n.goneAt())
+		store.SetBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
 		return
 	}
 	st := e.State()

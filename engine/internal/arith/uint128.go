@@ -106,7 +106,7 @@ func (a Uint128) NsUp(units int64) int64 { return a.DivUp(uint64(units)) }
 // math.MaxInt64.
 func (a Uint128) MsUp(units int64) int64 {
 	if a.Hi == 0 && units == 1 {
-		return int64(a.Lo/1e6) + OneIf(a.Lo%1e6 != 0)
+		return int64(a.Lo/1e6 + min(a.Lo%1e6, 1))
 	}
 	ns := a.Add(Uint128{0, uint64(units - 1)})
 	hi, rest := ns.Hi/uint64(units), ns.Hi%uint64(units)

@@ -86,7 +86,9 @@ type Group struct {
 }
 
 // GroupOf returns the group of a hash. It reads nothing of the group.
-func (x *Index) GroupOf(h uint64) Group { return Group{x.SegmentOf(h).at(firstGroup(h)), tagOf(h)} }
+func (x *Index) GroupOf(h uint64) Group {
+	return Group{x.SegmentOf(h).at(startProbe(h).group), tagOf(h)}
+}
 
 // Read loads the group into the cache. The caller must use the result, or the compiler drops the load.
 func (g Group) Read() uint64 { return g.of.word() }

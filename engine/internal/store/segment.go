@@ -63,13 +63,12 @@ const (
 	GroupShift = 23
 )
 
-func tagOf(h uint64) uint8       { return uint8(h >> TagShift & 0x7f) }
-func firstGroup(h uint64) uint64 { return h >> GroupShift % segmentGroups }
+func tagOf(h uint64) uint8 { return uint8(h >> TagShift & 0x7f) }
 
 // probe visits the groups of a segment in an order that reaches all of them.
 type probe struct{ group, step uint64 }
 
-func startProbe(h uint64) probe { return probe{group: firstGroup(h)} }
+func startProbe(h uint64) probe { return probe{group: h >> GroupShift % segmentGroups} }
 
 func (p *probe) next() {
 	p.step++
