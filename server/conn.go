@@ -98,8 +98,7 @@ func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.EndReads() // an earlier ReadIndex does not cover the commands that have just been read
-	s.BeginTrace()
+	s.Begin()
 	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())
 		c.in.Consume(used)
@@ -115,10 +114,6 @@ func (c *conn) batch() (more, polite bool) {
 		c.wholeLen = len(c.replies.Out)
 		c.prove()
 		s.Do(args)
-		if authed := s.Authed(); authed != c.authed {
-			c.setAuthed(authed)
-			c.prove()
-		}
 		if s.Full(1) || len(c.replies.Out) >= flushBytes {
 			if !c.flush() {
 				return false, false

@@ -63,7 +63,6 @@ func benchmarkConnection(b *testing.B, depth int, tracer commands.Tracer) {
 		b.Fatal(err)
 	}
 	c.sess = commands.NewSession(srv.Shared, c, &c.replies)
-	c.setAuthed(c.sess.Authed())
 	b.ReportAllocs()
 	b.ResetTimer()
 	c.serve()

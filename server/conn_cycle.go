@@ -12,8 +12,8 @@ import (
 // start creates the session and begins the read cycles.
 func (c *conn) start() {
 	c.guard(func() {
+		c.SetAuthed(false)
 		c.sess = commands.NewSession(c.srv.Shared, c, &c.replies)
-		c.setAuthed(c.sess.Authed())
 	})
 	if c.polled == nil {
 		go c.serve()

@@ -19,9 +19,7 @@ const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charse
 func (c *conn) flush() bool {
 	s := c.sess
 	c.wholeLen = len(c.replies.Out)
-	if s.Pending() > 0 {
-		s.DecidePending()
-	}
+	s.DecidePending()
 	if len(c.replies.Out) == 0 {
 		return true
 	}

@@ -18,8 +18,8 @@ const (
 	active               // has read something since the last sweep
 )
 
-// setAuthed applies the authentication state of the session: the frame limits, and a read deadline while AUTH is due.
-func (c *conn) setAuthed(authed bool) {
+// SetAuthed applies the authentication state of the session: the frame limits, and a read deadline while AUTH is due.
+func (c *conn) SetAuthed(authed bool) {
 	c.authed = authed
 	if authed {
 		c.frames.Limits = c.srv.openLimits
@@ -29,6 +29,9 @@ func (c *conn) setAuthed(authed bool) {
 		c.authBy = time.Now().Add(c.srv.cfg.AuthTimeout)
 	}
 	_ = c.nc.SetReadDeadline(c.authBy)
+	if c.sess != nil {
+		c.prove() // the command that logged in was whole
+	}
 }
 
 // wake starts a read cycle without input: it sets a read deadline in the past, and woken handles the failed read. Any

@@ -154,6 +154,9 @@ func (s *Session) begin() {
 
 // become makes u the user of the session. A nil u logs the session out.
 func (s *Session) become(u *acl.User) {
+	if authed := u != nil; authed != (s.user != nil) {
+		s.client.SetAuthed(authed)
+	}
 	s.user, s.limits = u, nil
 	name := ""
 	if u != nil {
@@ -227,7 +230,7 @@ func (s *Session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.MayUse(args[at]) || !u.MayReach(s.srv.Here().Policies(), args[at]) {
+		if !u.MayUse(args[at]) || !u.MayReach(s.srv.Here.Policies(), args[at]) {
 			return s.srv.Refused(service.ErrNoKey)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 // openBatch makes b the session's batch.
 func (s *Session) openBatch(b *service.Batch) {
 	s.batch, s.layouts = b, nil
-	if set := s.srv.Here().Policies(); set.HasLayouts() {
+	if set := s.srv.Here.Policies(); set.HasLayouts() {
 		s.layouts = set
 	}
 }
@@ -54,7 +54,7 @@ func (s *Session) DecidePending() {
 		return
 	}
 	s.batch = nil
-	s.EndReads()
+	s.reads.End()
 	if len(b.Queue) > 0 {
 		start := time.Now()
 		ds := b.Decisions()
@@ -148,8 +148,10 @@ type Trace struct {
 	Read, Decide, Decided, Replied time.Time
 }
 
-// BeginTrace begins a trace of the commands that have just been read, if the tracer picks them.
-func (s *Session) BeginTrace() {
+// Begin begins a read cycle. An earlier ReadIndex does not cover the commands that have just been read. A trace of them
+// begins if the tracer picks them.
+func (s *Session) Begin() {
+	s.reads.End()
 	s.Trace = nil
 	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
 		s.Trace = &Trace{Read: time.Now()}

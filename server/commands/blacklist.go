@@ -138,7 +138,7 @@ func checkNotBlacklist(srv *Shared, ops []engine.Op) error {
 
 // checkSpace refuses an SADD whose new members would not all fit in the set.
 func checkSpace(srv *Shared, ops []engine.Op) error {
-	blocks := srv.Here().BlocksEverywhere()
+	blocks := srv.Here.BlocksEverywhere()
 	fresh := make(map[string]bool)
 	for i := range ops {
 		if !blocks.Has(ops[i].Key) {

@@ -43,11 +43,11 @@ func TestAuthentication(t *testing.T) {
 		assert.Equal(t, "-"+string(service.ErrNoAuth), c.say(line), line)
 	}
 	assert.Equal(t, "-"+string(errHelloNoAuth), c.say("HELLO 3"))
-	assert.False(t, c.sess.Authed())
+	assert.Nil(t, c.sess.user)
 	for _, line := range []string{"AUTH wrong", "AUTH default wrong", "AUTH other secret", "AUTH secre", "AUTH secrets",
 		`AUTH ""`, "HELLO 3 AUTH default wrong"} {
 		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
-		assert.False(t, c.sess.Authed())
+		assert.Nil(t, c.sess.user)
 	}
 	assert.Equal(t, "OK", c.say("auth default secret"))
 	assert.Equal(t, "PONG", c.say("PING"))
@@ -60,7 +60,7 @@ func TestAuthentication(t *testing.T) {
 
 	c = srv.client(t)
 	assert.Contains(t, c.say("HELLO 3 AUTH default secret SETNAME x"), "proto 3")
-	assert.True(t, c.sess.Authed())
+	assert.NotNil(t, c.sess.user)
 
 	c = srv.client(t)
 	assert.Equal(t, "OK", c.say("QUIT"))

@@ -248,7 +248,7 @@ func planReset(s *Session, args [][]byte) error {
 func planDelete(s *Session, args [][]byte) error { return resetAll(s, args[1:], nil) }
 
 func resetAll(s *Session, keys [][]byte, id []byte) error {
-	keys = distinctNames(s.srv.Here().Policies(), keys)
+	keys = distinctNames(s.srv.Here.Policies(), keys)
 	for _, key := range keys {
 		if isBlacklist(s.srv, key) {
 			return resp.Error("ERR " + s.srv.cfg.BlacklistKey +

@@ -147,7 +147,7 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	for range 100 {
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 1000"))
 	}
-	assert.Equal(t, 100, c.sess.Pending())
+	assert.Equal(t, 100, len(c.sess.batch.Ops))
 	assert.Empty(t, c.wire.Out)
 	c.sess.DecidePending()
 	assert.Equal(t, 1, lim.Calls)
@@ -168,7 +168,7 @@ func TestBatchNeverExceedsMaxBatch(t *testing.T) {
 	reset := words("RL.RESET" + differentKeys(700))
 	c.sess.Do(reset)
 	c.sess.Do(reset)
-	assert.Equal(t, 700, c.sess.Pending())
+	assert.Equal(t, 700, len(c.sess.batch.Ops))
 }
 
 // differentKeys returns n keys, each after a space.

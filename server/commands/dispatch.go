@@ -102,13 +102,15 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	if cmd.read.run != nil {
 		s.read(cmd, args)
 	} else {
-		s.EndReads() // the next read needs a ReadIndex after this command
+		s.reads.End() // the next read needs a ReadIndex after this command
 		run(s, args)
 	}
 	took := time.Since(start) - s.heldFor // the time in a queue of RL.WAIT is not work
 	s.heldFor = 0
-	s.about.Touch(&cmd.Command, start)
-	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
+	stat := s.srv.Ran(&s.about, &cmd.Command, 1, start, took)
+	if s.failed {
+		stat.Failed.Add(1)
+	}
 	if log := s.srv.Slowlog; log.IsSlow(took) {
 		log.Add(&s.about, start, took, service.ShownArgs(&cmd.Command, args))
 	}

@@ -319,11 +319,11 @@ func TestAPrimaryShowsItsOwnKeys(t *testing.T) {
 		"SCAN 0 COUNT 99": "0 bar foo hello x"} {
 		owned := map[string]string{"4": "2", "bar foo hello x": "bar x", "0 bar foo hello x": "0 bar x"}[all]
 		assert.ElementsMatch(t, strings.Fields(all), strings.Fields(a.say(send)), send)
-		b.sess.EndReads()
+		b.sess.reads.End()
 		assert.ElementsMatch(t, strings.Fields(owned), strings.Fields(b.say(send)), send)
 	}
 	f.Split("", "b", "a", "b")
-	b.sess.EndReads()
+	b.sess.reads.End()
 	assert.Equal(t, "2", b.say("DBSIZE"), "a group of another node must not matter")
 	assert.Contains(t, b.say("INFO keyspace"), "db0:keys=2,expires=2,")
 }
@@ -454,7 +454,7 @@ func TestARunOfReadsAsksEachGroupOnce(t *testing.T) {
 	f.Split("a", "b", "a", "c")
 	asks := func(want int, sends ...string) {
 		t.Helper()
-		c.sess.EndReads()
+		c.sess.reads.End()
 		before := node.Confirms.Load()
 		for _, send := range sends {
 			c.say(send)
@@ -484,7 +484,7 @@ func TestReadsThroughALayoutNeedBothGroups(t *testing.T) {
 	asked := map[int64]int{}
 	for i := range 20 {
 		key := strings.Repeat("u", i+1)
-		c.sess.EndReads()
+		c.sess.reads.End()
 		before := node.Confirms.Load()
 		c.say("TTL rate:" + key)
 		groups := int64(1)

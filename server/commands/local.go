@@ -51,6 +51,7 @@ func (c *localClient) LocalAddr() string                     { return c.local }
 func (*localClient) Kill()                                   {} // its owner closes the session
 func (*localClient) Push([]byte) bool                        { return false }
 func (*localClient) MayBlock()                               {}
+func (*localClient) SetAuthed(bool)                          {}
 func (c *localClient) Await(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 // byHand are the commands that ByHand runs: the actions of the web page (package httpapi) on a key.

@@ -138,7 +138,7 @@ func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err err
 		return 0, 0, nil
 	}
 	err = s.plan(cmd, args)
-	if ops, values = s.Pending(), s.batch.Values; err == nil {
+	if ops, values = len(s.batch.Ops), s.batch.Values; err == nil {
 		err = forKey(s.srv.Redirect(&s.batch.Ops[0]), s.batch.Ops[0].Key)
 	}
 	s.dropBatch()

@@ -86,7 +86,7 @@ func distinctNames(set *engine.Policies, names [][]byte) [][]byte {
 // resetNamed adds the operations that forget the limiters behind a name: one for a plain limiter, and one after it for
 // the limiters of a policy.
 func resetNamed(s *Session, name, id []byte) error {
-	p, key := s.srv.Here().Policies().OfLayout(name)
+	p, key := s.srv.Here.Policies().OfLayout(name)
 	if p == nil || arg.CheckKey(name) == nil {
 		op, err := s.op(engine.OpReset, name)
 		if err != nil {
@@ -118,7 +118,7 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // checkBlockable refuses to block a name that a layout makes. A block belongs to a key, under every policy, so a block
 // of such a name would deny nothing.
 func checkBlockable(srv *Shared, name []byte) error {
-	if p, key := srv.Here().Policies().OfLayout(name); p != nil {
+	if p, key := srv.Here.Policies().OfLayout(name); p != nil {
 		return resp.Error("ERR " + quote.Text(name) + " names what policy " + p.Name + " counts: RL.BLOCK " +
 			quote.Printable(key, quote.MaxBytes) +
 			" blocks its key, under every policy")
@@ -155,7 +155,7 @@ func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool)
 
 // lookUnderPolicy adds a dry run of the policy for a name that a layout makes.
 func lookUnderPolicy(s *Session, name []byte) {
-	p, key := s.srv.Here().Policies().OfLayout(name)
+	p, key := s.srv.Here.Policies().OfLayout(name)
 	if p == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit
-	p := srv.Here().Policies().Get(ops[at].Text)
+	p := srv.Here.Policies().Get(ops[at].Text)
 	if p != nil && len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm == engine.Strike && d.Part != engine.NoPart {
 		return strconv.FormatInt(most-d.Remaining, 10), d.ResetMs != 0
 	}

@@ -115,7 +115,7 @@ func nearPolicies(s *Session, err error, name []byte) error {
 		return err
 	}
 	var known candidates
-	s.srv.Here().Policies().Names(known.add)
+	s.srv.Here.Policies().Names(known.add)
 	return resp.Error(service.ErrorText(err) + known.question(name))
 }
 

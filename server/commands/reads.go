@@ -7,9 +7,6 @@ import (
 
 // READONLY selects stale reads for a connection: see limiter.Reader. Such reads report an upper bound of their age.
 
-// EndReads ends a run of reads. The next read needs a new ReadIndex.
-func (s *Session) EndReads() { s.reads.End() }
-
 // read runs a command that reads limiters. If its groups cannot be read, it answers the error.
 func (s *Session) read(cmd *command, args [][]byte) {
 	v, age, err := s.reads.Read(func(t *limiter.Topology) ([]int, bool) {
@@ -47,7 +44,7 @@ func (s *Session) absent() {
 // setReadonly begins or ends stale reads.
 func (s *Session) setReadonly(on bool) {
 	s.reads.Stale = on
-	s.EndReads()
+	s.reads.End()
 	s.about.Update(func(i *service.Client) { i.Readonly = on })
 }
 

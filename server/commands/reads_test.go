@@ -55,7 +55,7 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 
 // anew sends a command as the first of a new run of reads.
 func (c *testClient) anew(send string) string {
-	c.sess.EndReads()
+	c.sess.reads.End()
 	return string(c.raw(split(send)...))
 }
 

@@ -87,7 +87,7 @@ func keyState(run func(*Session, limiter.View, [][]byte)) reading {
 				to.addBase()
 			}
 			to.addSlot(engine.SlotOf(key))
-			if p, own := s.srv.Here().Policies().OfLayout(key); p != nil {
+			if p, own := s.srv.Here.Policies().OfLayout(key); p != nil {
 				to.addSlot(engine.SlotOf(own))
 			}
 		}

@@ -58,7 +58,7 @@ func setMonitor(s *Session, on bool) {
 }
 
 func runInfo(s *Session, args [][]byte) {
-	here := s.srv.Here()
+	here := s.srv.Here
 	facts := info.Server{
 		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
 		Subscribed: s.srv.clients.pubsubCount, Expiring: keysShown(s.srv, here),

@@ -18,6 +18,9 @@ type client interface {
 	ID() int64
 	RemoteAddr() string
 	LocalAddr() string
+	// SetAuthed reports that the session has a user now, so that the limits after AUTH apply, or no longer has one.
+	// Before the first call it has none.
+	SetAuthed(authed bool)
 	// Kill cuts the connection. Any goroutine may call it.
 	Kill()
 	// Push queues a message, and returns false if it is refused. Any goroutine may call it.
@@ -95,17 +98,6 @@ func (s *Session) Close() {
 	s.dropTopics()
 	s.endTransaction()
 	s.srv.backup.end(s)
-}
-
-// Authed reports whether the session has a user, so that the limits after AUTH apply.
-func (s *Session) Authed() bool { return s.user != nil }
-
-// Pending returns the number of operations that wait for DecidePending.
-func (s *Session) Pending() int {
-	if s.batch == nil {
-		return 0
-	}
-	return len(s.batch.Ops)
 }
 
 // Full reports whether the batch has no space for this many more operations, or for more strings in their answers.

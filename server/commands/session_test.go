@@ -30,6 +30,7 @@ type fakeClient struct {
 func (c *fakeClient) ID() int64          { return c.id }
 func (c *fakeClient) RemoteAddr() string { return "127.0.0.1:" + strconv.FormatInt(40000+c.id, 10) }
 func (c *fakeClient) LocalAddr() string  { return "127.0.0.1:6380" }
+func (c *fakeClient) SetAuthed(bool)     {}
 
 func (c *fakeClient) MayBlock() {
 	c.mu.Lock()

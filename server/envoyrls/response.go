@@ -88,7 +88,7 @@ func (s *Server) unitOf(op *engine.Op, d *engine.Decision) rlspb.Unit {
 	if op.Code == engine.OpTake {
 		return windowUnit(&op.Limit)
 	}
-	p := s.Here().Policies().Get(op.Text)
+	p := s.Here.Policies().Get(op.Text)
 	if p == nil { // removed meanwhile
 		return rlspb.Unit_NONE
 	}

@@ -48,7 +48,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 		if c.overdue.Load() {
 			return 0, os.ErrDeadlineExceeded
 		}
-		n, err := c.system(read, b)
+		n, err := c.system(syscall.SYS_READ, b)
 		switch {
 		case err == syscall.EAGAIN:
 			<-signal
@@ -84,7 +84,7 @@ func (c *Conn) Write(b []byte) (written int, err error) {
 // writeSome writes until all of b is written or an error occurs, which may be EAGAIN.
 func (c *Conn) writeSome(b []byte) (written int, err error) {
 	for written < len(b) {
-		n, err := c.system(write, b[written:])
+		n, err := c.system(syscall.SYS_WRITE, b[written:])
 		written += n
 		if err != nil {
 			return written, err

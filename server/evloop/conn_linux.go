@@ -169,7 +169,7 @@ func (t CycleConn) Read(b []byte) (int, error) {
 	if c.reads++; c.reads > readsPerCycle {
 		c.Detach()
 	}
-	n, err := c.system(read, b)
+	n, err := c.system(syscall.SYS_READ, b)
 	switch {
 	case err == syscall.EAGAIN:
 		c.drained = true
@@ -184,11 +184,11 @@ func (t CycleConn) Read(b []byte) (int, error) {
 }
 
 // system reads or writes without blocking.
-func (c *Conn) system(call func(int, []byte) (int, error), b []byte) (int, error) {
+func (c *Conn) system(call uintptr, b []byte) (int, error) {
 	c.life.RLock()
 	defer c.life.RUnlock()
 	if c.fd < 0 {
 		return 0, net.ErrClosed
 	}
-	return call(c.fd, b)
+	return transfer(call, c.fd, b)
 }

@@ -7,10 +7,7 @@ import (
 	"unsafe"
 )
 
-func read(fd int, b []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, b) }
-func write(fd int, b []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, b) }
-
-// transfer reads or writes without blocking and without notifying the scheduler, because such a call takes only as long
+// transfer calls SYS_READ or SYS_WRITE without blocking and without notifying the scheduler, because such a call takes only as long
 // as a copy.
 func transfer(call uintptr, fd int, b []byte) (int, error) {
 	for {

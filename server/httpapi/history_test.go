@@ -55,9 +55,9 @@ func TestHistoryIsTakenWhileServing(t *testing.T) {
 		h := newHistory(s)
 		h.start()
 		synctest.Wait()
-		s.Stats.Count(cmd, 2, time.Second, false)
+		stat := s.Ran(new(service.Client), cmd, 2, time.Now(), time.Second)
 		take := engine.Op{Code: engine.OpTake, Cost: 1}
-		s.Tell(&s.Stats.Of(cmd).Outcomes, []engine.Op{take, take}, []engine.Decision{{Allowed: 1}, {}})
+		s.Tell(&stat.Outcomes, []engine.Op{take, take}, []engine.Decision{{Allowed: 1}, {}})
 		time.Sleep(historyEvery)
 		synctest.Wait()
 		h.close()

@@ -38,7 +38,7 @@ func (s collector) policyMetrics() (ms []metric) {
 		shadowed = "Requests that this node applied and that a policy in shadow mode would have limited. In a " +
 			"cluster every node applies them."
 	)
-	set := s.Here().Policies()
+	set := s.Here.Policies()
 	page := s.Book.At(set)
 	for _, p := range set.All() {
 		o := page.Of[p.Name]

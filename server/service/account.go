@@ -20,17 +20,29 @@ func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error
 			at += b.Queue[i].Ops
 			i++
 		}
-		s.Stats.Count(cmd, i-first, each*time.Duration(i-first), false)
+		stat := s.Ran(who, cmd, i-first, start, each*time.Duration(i-first))
 		if err == nil {
-			s.Tell(&s.Stats.Of(cmd).Outcomes, b.Ops[from:at], ds[from:at])
+			s.Tell(&stat.Outcomes, b.Ops[from:at], ds[from:at])
 		}
-		who.Touch(cmd, start)
 	}
 	s.Stats.Decisions.Observe(took, int64(len(b.Queue)))
 	if log := s.Slowlog; log.IsSlow(took) {
 		log.Add(who, start, took, shownBatch(b))
 	}
 	s.Waits.NotifyGiven(b.Ops)
+}
+
+// Ran counts n calls of a command by a client, which began at a time and together took the given time. It returns the
+// statistics of the command.
+func (s *Service) Ran(who *Client, cmd *Command, n int, start time.Time, took time.Duration) *CommandStat {
+	who.active.Store(start.UnixNano())
+	if who.Last.Load() != cmd {
+		who.Last.Store(cmd)
+	}
+	stat := s.Stats.Of(cmd)
+	stat.Calls.Add(int64(n))
+	stat.Ns.Add(int64(took))
+	return stat
 }
 
 // Tell counts the outcomes of the operations of one command and of the policies that they name. It publishes denials
@@ -55,16 +67,18 @@ func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
 			s.Events.Denied(op, d)
 		}
 		if d.Locked != 0 {
-			s.Events.lockedOut(s.state.Policies(), s.Limiter.Now(), op, d)
+			s.Events.lockedOut(s.Here.Policies(), s.Limiter.Now(), op, d)
 		}
 		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 			if policies.page == nil {
-				policies.page = s.Book.At(s.state.Policies())
+				policies.page = s.Book.At(s.Here.Policies())
 			}
 			policies.tell(op, d)
 		}
 	}
-	policies.write()
+	if policies.page != nil {
+		policies.write()
+	}
 	total.add(allowed, limited)
 }
 

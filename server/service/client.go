@@ -33,14 +33,6 @@ func (i *Client) Init(id int64, addr, laddr string) {
 	i.active.Store(i.Since.UnixNano())
 }
 
-// Touch records the last command. A batch costs one store.
-func (i *Client) Touch(cmd *Command, at time.Time) {
-	i.active.Store(at.UnixNano())
-	if i.Last.Load() != cmd {
-		i.Last.Store(cmd)
-	}
-}
-
 // Update changes the fields under the lock.
 func (i *Client) Update(change func(*Client)) {
 	i.mu.Lock()

@@ -21,7 +21,7 @@ func (s *Service) QuotaOf(name string, op *engine.Op, d *engine.Decision) httpfi
 	case engine.OpTake:
 		q.Window, fits = limits.Window(&op.Limit), op.Cost <= op.Limit.Max
 	default:
-		p := s.state.Policies().Get(op.Text)
+		p := s.Here.Policies().Get(op.Text)
 		if p == nil { // removed meanwhile
 			return q
 		}

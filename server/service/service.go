@@ -14,6 +14,9 @@ import (
 // may be called from any goroutine.
 type Service struct {
 	Limiter limiter.Decider
+	// Here is the state that this node has now, which may be behind other nodes. The policies of decisions, counters
+	// and previews may be.
+	Here limiter.View
 	// Replica is the Limiter if it is a node of a cluster, else nil.
 	Replica   limiter.Replica
 	Redirects bool // a follower sends clients to the leader
@@ -46,7 +49,7 @@ type Service struct {
 	Draining atomic.Bool
 	Stop     chan struct{} // closed when draining begins
 
-	state limiter.Limiter // Limiter
+	reader limiter.Reader // copied for each client
 }
 
 // New returns a service that decides with lim. commands are all commands, in the order in which statistics show them.
@@ -56,7 +59,8 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	slowPath := new(atomic.Int32)
 	return &Service{
 		Limiter:  lim,
-		state:    lim,
+		Here:     lim,
+		reader:   limiter.NewReader(lim),
 		Replica:  replica,
 		Log:      log,
 		Started:  time.Now(),
@@ -94,11 +98,7 @@ func (s *Service) Groups() int {
 }
 
 // Reader returns a reader for one client.
-func (s *Service) Reader() limiter.Reader { return limiter.NewReader(s.state) }
-
-// Here returns the state that this node has now, which may be behind other nodes. The policies of decisions, counters
-// and previews may be.
-func (s *Service) Here() limiter.View { return s.state }
+func (s *Service) Reader() limiter.Reader { return s.reader }
 
 // ReadIndexOf makes the following dry decisions of a limiter linearizable. They depend on no other group than its own.
 func (s *Service) ReadIndexOf(name []byte) error {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-project/weir/latency"
 )
@@ -56,16 +55,6 @@ func (c *commandStats) Requests() (allowed, limited int64) {
 		limited += stat.Limited.Load()
 	})
 	return allowed, limited
-}
-
-// Count adds n calls that together took the given time.
-func (c *commandStats) Count(cmd *Command, n int, took time.Duration, failed bool) {
-	stat := c.Of(cmd)
-	stat.Calls.Add(int64(n))
-	stat.Ns.Add(int64(took))
-	if failed {
-		stat.Failed.Add(1)
-	}
 }
 
 // Reject counts a command that was not executed. Fail counts a command that failed.
