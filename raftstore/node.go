@@ -160,7 +160,7 @@ func (n *Node) release() error {
 		err = errors.Join(err, n.own.Port.Close())
 	}
 	if n.pipeline != nil {
-		n.pipeline.Leave()
+		n.pipeline.Memory.Leave()
 	}
 	err = errors.Join(err, n.closeLogs())
 	if n.images != nil {

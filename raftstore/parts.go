@@ -49,7 +49,7 @@ func (n *Node) makeParts() {
 		Handover: &n.leadership.Handover, Identity: own.Identity, Peers: own.Peers, Closing: own.Closing,
 		Fatal: own.Fatal,
 	})
-	m.Differs, m.Reloaded, m.Grown = n.divergence.Differs, n.reads.Freshness.Reset, n.pipeline.Grown
+	m.Differs, m.Reloaded, m.Grown = n.divergence.Differs, n.reads.Freshness.Reset, n.pipeline.Memory.Grown
 }
 
 func (n *Node) newLeadership(m *fsm.FSM) *leadership.Leadership {

@@ -47,8 +47,10 @@ func (r *Router) live() iter.Seq2[int, Group] {
 
 // base returns the first group that has not ended. It answers for the nodes, the policies and the time.
 func (r *Router) base() Group {
-	for _, g := range r.live() {
-		return g
+	for _, m := range r.all() {
+		if m.live != nil {
+			return m.live
+		}
 	}
 	panic("router: every group has ended")
 }

@@ -29,7 +29,9 @@ func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error
 	if log := s.Slowlog; log.IsSlow(took) {
 		log.Add(who, start, took, shownBatch(b))
 	}
-	s.Waits.NotifyGiven(b.Ops)
+	if s.Waits.Count.Load() > 0 {
+		s.Waits.NotifyGiven(b.Ops)
+	}
 }
 
 // Ran counts n calls of a command by a client, which began at a time and together took the given time. It returns the
@@ -39,7 +41,7 @@ func (s *Service) Ran(who *Client, cmd *Command, n int, start time.Time, took ti
 	if who.Last.Load() != cmd {
 		who.Last.Store(cmd)
 	}
-	stat := s.Stats.Of(cmd)
+	stat := &s.Stats.by[cmd.Slot]
 	stat.Calls.Add(int64(n))
 	stat.Ns.Add(int64(took))
 	return stat

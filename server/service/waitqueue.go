@@ -94,9 +94,6 @@ func (w *Waiter) notify() {
 // NotifyGiven notifies the front of the queue of each key in ops that received units back. It does not know the keys
 // of holds.
 func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
-	if l.Count.Load() == 0 {
-		return
-	}
 	for i := range ops {
 		switch ops[i].Code {
 		case engine.OpUnblock: // the block may have covered other keys as well

@@ -9,7 +9,7 @@ import (
 // free, and takes the lock of every shard for that.
 func (p *Pipeline) used() int64 {
 	table := p.FSM.Table.Load()
-	if used := table.MemoryBytes(); p.memory.Over(used, budget.Soft) < 0 {
+	if used := table.MemoryBytes(); p.Memory.Over(used, budget.Soft) < 0 {
 		return used
 	}
 	return table.CompactBytes()
@@ -17,19 +17,19 @@ func (p *Pipeline) used() int64 {
 
 // full reports whether memory has reached the group's part of a level.
 func (p *Pipeline) full(at budget.Level) bool {
-	return p.MaxMemory > 0 && p.memory.Over(p.FSM.Table.Load().MemoryBytes(), at) >= 0 &&
-		p.memory.Over(p.used(), at) >= 0
+	return p.MaxMemory > 0 && p.Memory.Over(p.FSM.Table.Load().MemoryBytes(), at) >= 0 &&
+		p.Memory.Over(p.used(), at) >= 0
 }
 
 // poolExcess returns by how many bytes the memory that all groups share would exceed its bound if this group took some
 // bytes more. Slots that this group has freed do not count.
 func (p *Pipeline) poolExcess(more int64) int64 {
 	table := p.FSM.Table.Load()
-	if p.MaxMemory == 0 || p.memory.PoolExcess(table.MemoryBytes()+more, budget.Full) == 0 {
+	if p.MaxMemory == 0 || p.Memory.PoolExcess(table.MemoryBytes()+more, budget.Full) == 0 {
 		return 0
 	}
 	_, evicts := p.evictions.inFlight()
-	return p.memory.PoolExcess(table.CompactBytes()-evicts+more, budget.Full)
+	return p.Memory.PoolExcess(table.CompactBytes()-evicts+more, budget.Full)
 }
 
 // memoryExhausted reports whether memory for new keys is used up, and eviction is disabled or has found nothing to
@@ -38,7 +38,7 @@ func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
 		return p.full(budget.Soft)
 	}
-	return p.evictions.hasNoVictims() && (p.full(budget.Full) || p.poolExcess(0) > 0)
+	return p.evictions.noVictims.Load() && (p.full(budget.Full) || p.poolExcess(0) > 0)
 }
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their

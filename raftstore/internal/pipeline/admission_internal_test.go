@@ -87,11 +87,11 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	fill(1000)
 	bound := 2 * table.CompactBytes()
 	p := New(Config{MaxMemory: bound, FSM: machineWith(table), Budget: budget.New(bound, 1, false)})
-	p.evictions.setNoVictims(true)
+	p.evictions.noVictims.Store(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)
 	require.True(t, p.memoryExhausted())
-	p.evictions.setNoVictims(false)
+	p.evictions.noVictims.Store(false)
 	require.False(t, p.memoryExhausted(), "a search may still find a victim")
 	p.DenyWhenFull = true
 	require.True(t, p.memoryExhausted(), "a leader that may not evict must refuse")
@@ -133,11 +133,11 @@ func TestNoMemoryBeyondTheReservedPart(t *testing.T) {
 		all.Join(func() budget.Table { return tableOf(c.others) }, func() {})
 		p := New(Config{MaxMemory: c.bound / 2, FSM: machineWith(table), Budget: all})
 		require.False(t, p.memoryExhausted(), name)
-		p.evictions.setNoVictims(true)
+		p.evictions.noVictims.Store(true)
 		require.Equal(t, c.exhausted, p.memoryExhausted(), name)
 		if !c.exhausted {
 			p.evict(queue.NewBatch(wire.Decide, 0))
-			require.False(t, p.evictions.hasNoVictims(), "%s: the next search may find some", name)
+			require.False(t, p.evictions.noVictims.Load(), "%s: the next search may find some", name)
 		}
 		p.evictions.add(0, size) // evictions in flight count as done
 		require.Zero(t, p.poolExcess(0), name)

@@ -75,15 +75,9 @@ type Peers interface {
 	Client(id string) *peer.Client
 }
 
-// New returns the Pipeline of a group, which has a share of the memory until Leave.
+// New returns the Pipeline of a group.
 func New(c Config) *Pipeline {
 	p := &Pipeline{Config: c, Proposals: make(chan Proposal, queue.MaxInFlight), evictions: newEvictions()}
-	p.memory = c.Budget.Join(func() budget.Table { return c.FSM.Table.Load() }, p.EvictIfOver)
+	p.Memory = c.Budget.Join(func() budget.Table { return c.FSM.Table.Load() }, p.EvictIfOver)
 	return p
 }
-
-// Grown is called after the table may have grown; see budget.Share.
-func (p *Pipeline) Grown() { p.memory.Grown() }
-
-// Leave frees the group's share of the memory for other groups.
-func (p *Pipeline) Leave() { p.memory.Leave() }

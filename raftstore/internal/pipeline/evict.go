@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -31,11 +32,12 @@ const (
 
 // evictions tracks the memory that entries in flight take and free.
 type evictions struct {
-	mu        sync.Mutex
-	changed   *sync.Cond // growth or evicts has changed
-	growth    int64      // bytes that entries in flight add at most, as estimated
-	evicts    int64      // bytes of the victims that entries in flight name
-	noVictims bool       // the last search found nothing to evict
+	mu      sync.Mutex
+	changed *sync.Cond // growth or evicts has changed
+	growth  int64      // bytes that entries in flight add at most, as estimated
+	evicts  int64      // bytes of the victims that entries in flight name
+
+	noVictims atomic.Bool // the last search found nothing to evict
 
 	noWaitUntil time.Time // see awaitOthers; used by the goroutine of propose alone
 }
@@ -47,10 +49,7 @@ func newEvictions() *evictions {
 	return e
 }
 
-// sent records that a batch is in flight, and completed that it no longer is.
-func (e *evictions) sent(b *queue.Batch)      { e.add(b.Growth, b.Evicts) }
-func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
-
+// add adds what a batch takes and frees when it is in flight. The caller subtracts it when the batch no longer is.
 func (e *evictions) add(growth, evicts int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,18 +73,6 @@ func (e *evictions) awaitChange(growth int64) {
 	}
 }
 
-func (e *evictions) setNoVictims(none bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.noVictims = none
-}
-
-func (e *evictions) hasNoVictims() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.noVictims
-}
-
 // admitMemory waits until memory for a batch is available, at most maxHold. It adds evictions to the batch when
 // memory is above the soft level.
 func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
@@ -96,7 +83,7 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
 		growth, _ := p.evictions.inFlight()
 		exceeds := time.Now().After(p.evictions.noWaitUntil) && p.poolExcess(growth+b.Growth) > 0
-		if !exceeds && p.memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
+		if !exceeds && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
 			break
 		}
 		if growth > 0 {
@@ -106,7 +93,7 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 		}
 	}
 	p.evict(b)
-	p.evictions.sent(b)
+	p.evictions.add(b.Growth, b.Evicts)
 }
 
 // awaitOthers waits a moment, in which larger groups may evict. It reports false if the node closes. If it reaches the
@@ -133,10 +120,10 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 // groups have left no memory, it evicts as much as the batch may add, but nothing of the reserved part.
 func (p *Pipeline) evict(b *queue.Batch) {
 	growth, evicts := p.evictions.inFlight()
-	wanted := p.memory.Over(p.used()-evicts, budget.Soft)
+	wanted := p.Memory.Over(p.used()-evicts, budget.Soft)
 	wanted = max(wanted, min(p.poolExcess(growth+b.Growth), b.Growth))
 	if wanted <= 0 {
-		p.evictions.setNoVictims(false)
+		p.evictions.noVictims.Store(false)
 		return
 	}
 	var ops []engine.Op
@@ -144,7 +131,7 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	b.Evicts = p.FSM.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
-	if p.evictions.setNoVictims(len(ops) == 0); len(ops) > 0 {
+	if p.evictions.noVictims.Store(len(ops) == 0); len(ops) > 0 {
 		b.Append(ops, false)
 	}
 }
@@ -152,7 +139,7 @@ func (p *Pipeline) evict(b *queue.Batch) {
 // FreeMemory lets the table free pages that other groups need, and calls EvictIfOver.
 func (p *Pipeline) FreeMemory() {
 	if p.MaxMemory > 0 {
-		p.memory.FreePages()
+		p.Memory.FreePages()
 		p.EvictIfOver()
 	}
 }
@@ -176,7 +163,7 @@ func (p *Pipeline) evictWhileOver() {
 		if err != nil {
 			return
 		}
-		if <-b.Done; b.Err != nil || p.evictions.hasNoVictims() {
+		if <-b.Done; b.Err != nil || p.evictions.noVictims.Load() {
 			return
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // the leader. The leader answers denials without the log.
 type Pipeline struct {
 	Config
-	memory *budget.Share
+	Memory *budget.Share // of the group, until Memory.Leave
 
 	Proposals     chan Proposal
 	denials       denials
@@ -100,7 +100,7 @@ func (p *Pipeline) CompleteProposals() {
 	for sent := range p.Proposals {
 		said := p.Raft.Await(sent.Future)
 		p.Leadership.Handover.Observe(said)
-		p.evictions.completed(sent.Batch)
+		p.evictions.add(-sent.Batch.Growth, -sent.Batch.Evicts)
 		err := consensus.Outcome(said)
 		if err != nil {
 			p.Log.Debug("an entry got no answer", "raft", said, "so", err)
