@@ -110,7 +110,7 @@ func (s *Policies) LayoutTaken(name, text string) *Policy {
 	if text == "" || err != nil {
 		return nil
 	}
-	for _, p := range s.layouts {
+	for _, p := range s.Layouts {
 		if p.Name != name && p.layout.meets(l) {
 			return p
 		}
@@ -122,7 +122,7 @@ func (s *Policies) LayoutTaken(name, text string) *Policy {
 // returns the policy whose layout fixes the most bytes. A limiter of another kind may have exactly this name,
 // so callers look up the name itself first.
 func (s *Policies) OfLayout(name []byte) (p *Policy, key []byte) {
-	for _, p := range s.layouts {
+	for _, p := range s.Layouts {
 		if key, ok := p.layout.keyOf(name); ok {
 			return p, key
 		}
@@ -130,13 +130,10 @@ func (s *Policies) OfLayout(name []byte) (p *Policy, key []byte) {
 	return nil, nil
 }
 
-// HasLayouts reports whether any policy has a layout.
-func (s *Policies) HasLayouts() bool { return len(s.layouts) > 0 }
-
 // ShownAs appends the name that a policy's layout gives to a limiter. shared reports whether other limits of
 // the policy have the same name. ok is false for a limiter without such a name.
 func (s *Policies) ShownAs(b, name []byte) (shown []byte, shared, ok bool) {
-	if len(s.layouts) == 0 {
+	if len(s.Layouts) == 0 {
 		return b, false, false
 	}
 	policy, _, key, ok := SplitName(name)

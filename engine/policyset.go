@@ -12,10 +12,11 @@ import (
 // Policies is an immutable set of all policies of a table. A change makes another set, so a decision sees one
 // set from beginning to end.
 type Policies struct {
-	byName  map[string]*Policy
-	bytes   int       // of all policies, encoded
-	layouts []*Policy // policies with a layout, in the order of layoutsOf
-	moves   bool      // limiters of a policy may lag behind its definitions, or might have in an earlier set
+	Layouts []*Policy // policies with a layout, in the order of layoutsOf
+
+	byName map[string]*Policy
+	bytes  int  // of all policies, encoded
+	moves  bool // limiters of a policy may lag behind its definitions, or might have in an earlier set
 }
 
 // Get returns a policy by name, or nil.
@@ -56,7 +57,7 @@ func (s *Policies) All() []*Policy {
 func (s *Policies) with(p *Policy) *Policies {
 	next := s.without(p.Name)
 	next.byName[p.Name] = p
-	next.layouts = layoutsOf(next.byName)
+	next.Layouts = layoutsOf(next.byName)
 	next.moves = next.moves || p.moves
 	next.bytes += len(p.appendStored(nil))
 	return next
@@ -69,7 +70,7 @@ func (s *Policies) without(name string) *Policies {
 		next.bytes -= len(old.appendStored(nil))
 		delete(next.byName, name)
 	}
-	next.layouts = layoutsOf(next.byName)
+	next.Layouts = layoutsOf(next.byName)
 	return next
 }
 

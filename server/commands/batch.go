@@ -42,7 +42,7 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 // openBatch makes b the session's batch.
 func (s *Session) openBatch(b *service.Batch) {
 	s.batch, s.layouts = b, nil
-	if set := s.srv.Here.Policies(); set.HasLayouts() {
+	if set := s.srv.Here.Policies(); len(set.Layouts) > 0 {
 		s.layouts = set
 	}
 }

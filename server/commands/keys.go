@@ -288,7 +288,7 @@ func (l *keyList) addSet(srv *Shared, v limiter.View, f scanFilter) {
 // pattern begins with the reserved prefix.
 func newKeyList(v limiter.View, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
-	if set := v.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+	if set := v.Policies(); len(set.Layouts) > 0 && !engine.Reserved(pattern) {
 		l.set = set
 	}
 	return l
