@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// transfer calls SYS_READ or SYS_WRITE without blocking and without notifying the scheduler, because such a call takes only as long
-// as a copy.
+// transfer calls SYS_READ or SYS_WRITE without blocking and without notifying the scheduler, because such a call takes
+// only as long as a copy.
 func transfer(call uintptr, fd int, b []byte) (int, error) {
 	for {
 		n, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
