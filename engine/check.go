@@ -22,6 +22,7 @@ const NoPart = 15
 type checker struct {
 	parts  []part
 	groups []group
+	first  int // the number of the pair of groups[0]
 
 	set    *Policies // the set in which recent was found
 	recent *Policy   // the policy that was looked up last
@@ -48,6 +49,9 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	k := &s.checker
 	if !k.resolve(s, h, op, d) {
 		return false
+	}
+	if op.Else != 0 {
+		return s.checkDivided(op, d)
 	}
 	cost, fits := k.look(op)
 	if !fits {
@@ -110,7 +114,7 @@ func (k *checker) part(s *shard, p *Policy) {
 
 // clear removes the parts of the previous check.
 func (k *checker) clear() {
-	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
+	k.parts, k.groups, k.first, k.parted, k.strikes = k.parts[:0], k.groups[:0], 0, nil, false
 }
 
 // checkAll previews all limits of a policy and takes from all of them if all fit.
@@ -253,6 +257,11 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 	if cost = op.Cost; op.Partial && cost > 0 {
 		cost = max(k.left(cost), 1)
 	}
+	return cost, k.fits(cost)
+}
+
+// fits evaluates every limit without changing it, and reports whether every limit that binds has cost units.
+func (k *checker) fits(cost int64) (fits bool) {
 	fits = true
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -268,7 +277,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		}
 		fits = fits && (g.fits || g.policy.Shadow)
 	}
-	return cost, fits
+	return fits
 }
 
 // left returns the fewest units left in a limit that binds, at most most.
@@ -284,9 +293,25 @@ func (k *checker) left(most int64) int64 {
 	return most
 }
 
-// take takes cost units, which look found to fit, from all limits. If memory is exhausted it takes from none.
+// take takes cost units, which look found to fit, from all limits, and answers. If memory is exhausted it takes from
+// none.
 func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
-	memory, changed := s.t.evictions(), false
+	memory := s.t.evictions()
+	changed := k.takeUnits(s, op, cost, d)
+	if d.Status != OK {
+		return false
+	}
+	if k.strikes && memory != s.t.evictions() { // extend looks at the limits that did not fit
+		k.reopen()
+	}
+	changed = k.extend(op) || changed
+	k.admit(s, op, cost, d)
+	return changed
+}
+
+// takeUnits is take without the answer.
+func (k *checker) takeUnits(s *shard, op *Op, cost int64, d *Decision) (changed bool) {
+	memory := s.t.evictions()
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
@@ -303,11 +328,6 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 			}
 		}
 	}
-	if k.strikes && memory != s.t.evictions() { // extend looks at the limits that did not fit
-		k.reopen()
-	}
-	changed = k.extend(op) || changed
-	k.admit(s, op, cost, d)
 	return changed
 }
 

@@ -84,7 +84,7 @@ func (x *part) answer(d *Decision) {
 // answer fills in a part's numbers as its policy reports them. Groups are in the order of pairs.
 func (k *checker) answer(x *part, d *Decision) {
 	x.answer(d)
-	if p := k.groups[x.pair].policy; p.ReportNs > 0 {
+	if p := k.groups[int(x.pair)-k.first].policy; p.ReportNs > 0 {
 		d.Limit = p.reported(&x.op.Limit)
 	}
 }

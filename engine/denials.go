@@ -102,7 +102,7 @@ func (l *denialLook) check(op *Op, d *Decision) bool {
 
 // mayBeDenial reports whether an operation can be denied without leaving a trace.
 func (op *Op) mayBeDenial() bool {
-	return (op.Code == OpTake || op.Code == OpCheck) && op.counts() && len(op.ID) == 0
+	return (op.Code == OpTake || op.Code == OpCheck && op.Else == 0) && op.counts() && len(op.ID) == 0
 }
 
 // keySet is a set of keys by their hashes. It may report keys that were not added.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -53,25 +52,28 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	keepPairs(&x)
 	look := Op{
 		Code: OpCheck, Cost: op.Cost, Partial: op.Partial && op.Cost > 0, High: x.High,
-		Text: x.Pairs[0].Policy, Key: x.Pairs[0].Key,
+		Text: x.Pairs[0].Policy, Key: x.Pairs[0].Key, Else: x.Else, Split: x.Split,
 	}
 	for _, p := range x.Pairs[1:] {
 		look.Also = append(look.Also, Pair{p.Policy, p.Key})
 	}
 	h, at := s.t.find(look.Key)
-	k := &at.checker
-	cost, fits := k.admitsMore(at, h, &look, &x, d)
-	if !fits {
+	f := funding{k: &at.checker, s: at, op: &look}
+	if !f.admitsMore(h, &x, d) {
 		return false
 	}
+	defer f.done()
 	before := x
-	if !s.growHold(&c, &x, cost, x.Extensions+1) {
+	if !s.growHold(&c, &x, f.total, x.Extensions+1) {
 		d.Status = OutOfMemory
 		return false
 	}
-	if k.take(at, &look, cost, d); d.Status != OK {
+	if f.spend(d); d.Status != OK {
 		before.Write(c.Entry.State())
 		return false
+	}
+	for i := range x.Sources {
+		x.Sources[i].Taken += f.units[i]
 	}
 	ttlNs := op.TTLNs
 	if ttlNs == 0 {
@@ -79,43 +81,63 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	}
 	x.EndsNs = arith.AddNs(s.NowNs, ttlNs)
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
-	s.t.eachAllocation(&x, func(s *shard, c *store.Cell) { s.RenewAllocations(c, op.Key, x.EndsNs) })
-	if cost > 0 {
-		k.allocate(op.Key, cost, &x)
-	}
+	s.t.eachAllocation(&x, func(s *shard, c *store.Cell, _ int) { s.RenewAllocations(c, op.Key, x.EndsNs) })
+	f.allocate(op.Key, &x)
 	s.writeHold(&c, &x)
 	return true
 }
 
-// admitsMore reports whether the policies of a hold admit look, and how many units they grant. If not, it fills in the
-// answer. home is the shard of the first key, whose hash is h.
-func (k *checker) admitsMore(home *shard, h uint64, look *Op, x *store.Hold, d *Decision) (cost int64, fits bool) {
-	if !k.resolve(home, h, look, d) {
-		return 0, false
+// admitsMore reports whether the policies of a hold admit more units, and divides them among its alternatives. If not,
+// it fills in the answer. h is the hash of the first key.
+func (f *funding) admitsMore(h uint64, x *store.Hold, d *Decision) bool {
+	k := f.k
+	if !k.resolve(f.s, h, f.op, d) {
+		return false
 	}
-	if slices.ContainsFunc(k.parts, func(x part) bool { return x.strikes() }) {
+	if k.strikes {
 		d.Status = NotRefundable
-		return 0, false
+		return false
 	}
-	if cost, fits = k.look(look); !fits && look.Cost > 0 {
-		k.deny(look, d)
-		return 0, false
+	if f.op.Cost == 0 { // this begins the ttl again, and answers for the alternative that pays next
+		f.groups, f.last = k.groups, x.LastSource()
+		return true
 	}
-	switch {
-	case cost > MaxUnits-x.Total():
+	admitted := f.fund(d)
+	if admitted && f.total > MaxUnits-x.Total() {
 		d.Status = Overflow
-	case cost > 0 && k.full():
+	} else if admitted && f.full() {
 		d.Status = TooManyHolders
 	}
-	return cost, d.Status == OK
+	if admitted = admitted && d.Status == OK; !admitted {
+		f.done()
+	}
+	return admitted
 }
 
-// heldText returns how many units were taken for a hold so far, as a decimal number.
+// heldText returns what was taken for a hold so far: see Decision.Paid.
 func (s *shard) heldText(id []byte) string {
 	_, c := s.t.openHold(id)
 	if !c.Live {
 		return ""
 	}
 	x := store.ReadHold(c.Entry.State())
-	return strconv.FormatInt(x.Total(), 10)
+	if x.Else == 0 {
+		return strconv.FormatInt(x.Total(), 10)
+	}
+	return sourcesText(&x, false)
+}
+
+// sourcesText returns what the sources of a hold have paid so far, or at first: see Decision.Paid. It is empty for a
+// hold without alternatives.
+func sourcesText(x *store.Hold, first bool) string {
+	if x.Else == 0 {
+		return ""
+	}
+	var units store.BySource
+	for i, s := range x.Sources {
+		if units[i] = s.Taken; first {
+			units[i] = s.Reserved
+		}
+	}
+	return paidText(x.Else, units, func(i int) []byte { return x.Pairs[i].Policy })
 }

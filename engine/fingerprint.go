@@ -52,6 +52,9 @@ func (op *Op) Fingerprint() (f Fingerprint) {
 	for _, p := range op.Also {
 		b = appendText(appendText(b, p.Policy), p.Key)
 	}
+	if op.Else != 0 {
+		b = binary.AppendUvarint(b, uint64(op.Else))
+	}
 	ends[0] = len(b)
 	if op.Code == OpTake {
 		b = op.Limit.Append(b)
@@ -74,6 +77,9 @@ func (op *Op) Fingerprint() (f Fingerprint) {
 	}
 	if op.High {
 		b = append(b, 2)
+	}
+	if op.Split {
+		b = append(b, 4)
 	}
 	ends[5] = len(b)
 

@@ -29,7 +29,7 @@ func (op *Op) HoldBytes() (n int) {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
 		if !more {
-			return n
+			return n + store.SourcesLen(op.Else)
 		}
 		n += store.HoldPairHead + len(pair.Policy) + len(pair.Key)
 	}
@@ -38,7 +38,7 @@ func (op *Op) HoldBytes() (n int) {
 // sameHold reports whether an OpReserve has the terms under which the hold was made.
 func sameHold(x *store.Hold, op *Op) bool {
 	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || x.Keep != op.Keep ||
-		len(x.Pairs) != 1+len(op.Also) {
+		x.Else != op.Else || x.Split != op.Split || len(x.Pairs) != 1+len(op.Also) {
 		return false
 	}
 	for i, p := range x.Pairs {
@@ -92,7 +92,8 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 	if held {
 		s.t.releaseHold(op.Key, &x, max(counted-op.Cost, 0))
 	}
-	x.Phase, x.Actual, x.Left = store.HoldCompleted, op.Cost, s.checker.charge(s, &x, max(op.Cost-counted, 0))
+	x.Left = s.charge(&x, x.Owed(op.Cost, counted == x.Total()))
+	x.Phase, x.Actual = store.HoldCompleted, op.Cost
 	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
 	return true
@@ -101,15 +102,17 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 // report carries out an OpCommit with Keep, of a hold that is held. Units beyond those of the hold are added to it.
 func (s *shard) report(c *store.Cell, x *store.Hold, op *Op, d *Decision) bool {
 	keepPairs(x)
-	total := x.Total()
-	unused, more := max(total-op.Cost, 0), max(op.Cost-total, 0)
+	more := max(op.Cost-x.Total(), 0)
 	if !s.growHold(c, x, more, x.Extensions) {
 		d.Status = OutOfMemory
 		return false
 	}
-	s.t.eachAllocation(x, func(s *shard, c *store.Cell) { s.UseAllocations(c, op.Key, unused) })
-	x.Actual = op.Cost
-	*d = Decision{Allowed: 1, Remaining: s.checker.charge(s, x, more)}
+	x.Report(op.Cost, more)
+	unused := x.Unused(x.Total() - op.Cost)
+	s.t.eachAllocation(x, func(s *shard, c *store.Cell, source int) { s.UseAllocations(c, op.Key, unused[source]) })
+	var due store.BySource
+	due[x.LastSource()] = more
+	*d = Decision{Allowed: 1, Remaining: s.charge(x, due)}
 	s.writeHold(c, x)
 	return true
 }
@@ -166,12 +169,13 @@ func (s *shard) writeHold(c *store.Cell, x *store.Hold) {
 
 // releaseHold ends the allocations of a hold and gives units back to all limiters that it took from.
 func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
-	t.eachAllocation(x, func(s *shard, c *store.Cell) { s.CompleteAllocations(c, id, units) })
+	back := x.Unused(units)
+	t.eachAllocation(x, func(s *shard, c *store.Cell, source int) { s.CompleteAllocations(c, id, back[source]) })
 }
 
-// eachAllocation calls do for all limiters that a hold took from, which are up to date.
-func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell)) {
-	for _, p := range x.Pairs {
+// eachAllocation calls do for all limiters that a hold took from, which are up to date, and their sources.
+func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell, source int)) {
+	for i, p := range x.Pairs {
 		for limit := range MaxPolicyLimits {
 			if p.Took>>limit&1 == 0 {
 				continue
@@ -182,17 +186,27 @@ func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell)) 
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
 			s.UpToDate(&c)
-			do(s, &c)
+			do(s, &c, x.Else.Of(i))
 		}
 	}
 }
 
-// charge takes units for a hold from all limits of its policies, even from a limit with fewer units left. It
-// returns the fewest units that a limit then has left, or -1 if all policies are gone.
-func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
+// charge takes units for a hold from its sources, even from a limit with fewer units left. It returns the fewest units
+// that a limit of the last source then has left, or -1 if all policies of that source are gone.
+func (s *shard) charge(x *store.Hold, due store.BySource) (left int64) {
+	for i := range x.LastSource() + 1 {
+		if due[i] > 0 || i == x.LastSource() {
+			left = s.checker.charge(s, x.SourcePairs(i), x.High, due[i])
+		}
+	}
+	return left
+}
+
+// charge takes units from all limits of some pairs of a hold.
+func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, units int64) (left int64) {
 	k.clear()
-	look := Op{High: x.High}
-	for _, pair := range x.Pairs {
+	look := Op{High: high}
+	for _, pair := range pairs {
 		if p := s.policy(pair.Policy); p != nil {
 			h, at := s.t.find(pair.Key)
 			k.add(at, h, p, len(k.groups), pair.Key, &look) // a part's pair is the number of its group
@@ -228,6 +242,7 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	if c.Live {
 		if x := store.ReadHold(c.Entry.State()); sameHold(&x, op) {
 			*d = unpack(&x.Answer)
+			d.Value = sourcesText(&x, true)
 		} else {
 			d.Status = OtherTerms
 		}
@@ -241,30 +256,39 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 		d.Status = NotRefundable // a failed attempt cannot be taken back
 		return false
 	}
-	if _, fits := k.look(op); !fits {
-		k.deny(op, d)
+	f := funding{k: k, s: s, op: op}
+	defer f.done()
+	if !f.fund(d) {
 		return false
 	}
-	if k.full() {
+	if f.full() {
 		d.Status = TooManyHolders
 		return false
 	}
-	return k.hold(s, op, d, home, &c)
+	return f.hold(d, home, &c)
 }
 
 // full reports whether a limit has its maximum number of allocations.
 func (k *checker) full() bool {
-	return slices.ContainsFunc(k.parts, func(x part) bool {
+	parts := k.parts[k.groups[0].from:k.groups[len(k.groups)-1].to]
+	return slices.ContainsFunc(parts, func(x part) bool {
 		allocations := x.s.OpenAllocations(&x.c)
 		return allocations.Ref != 0 && leases.Read(allocations.Entry.State()).Count >= MaxHolders
 	})
 }
 
-// hold takes the units that look found to fit. It records them in the hold op.ID, whose cell is c in the shard
+// hold takes the units that fund found to fit. It records them in the hold op.ID, whose cell is c in the shard
 // home, and as allocations in the limiters.
-func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
+func (f *funding) hold(d *Decision, home *shard, c *store.Cell) bool {
+	s, op := f.s, f.op
 	x := store.Hold{
 		EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High, Keep: op.Keep,
+		Else: op.Else, Split: op.Split,
+	}
+	for i := range op.Else.Len() {
+		if op.Else != 0 {
+			x.Sources = append(x.Sources, store.Source{Reserved: f.units[i], Taken: f.units[i]})
+		}
 	}
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
 	for i := 0; ; i++ {
@@ -282,15 +306,14 @@ func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell
 	x.Write(c.Entry.State())
 	home.Touched(c)
 	if memory != s.t.evictions() {
-		k.reopen()
+		f.k.reopen()
 	}
-	k.take(s, op, op.Cost, d)
-	if d.Status != OK {
+	if f.spend(d); d.Status != OK {
 		home.Drop(c)
 		return false
 	}
 	x.Answer = d.pack()
-	k.allocate(op.ID, op.Cost, &x)
+	f.allocate(op.ID, &x)
 	x.Write(c.Entry.State()) // now with the answer, and the limits taken from
 	return true
 }

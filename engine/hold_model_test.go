@@ -52,6 +52,7 @@ type heldHold struct {
 	actual, left int64
 	total        int64
 	extensions   int64
+	sources      []*heldSource
 }
 
 // pass advances a limiter to a time.
@@ -230,8 +231,10 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		if x == nil || x.phase != "open" {
 			return engine.Decision{Allowed: one(x != nil && x.phase == "cancelled")}
 		}
-		for _, l := range m.limitersOf(at.NowNs, pairsOf(&x.op)) {
-			l.give(string(op.Key), x.total-x.actual)
+		for i, back := range x.giveBack(x.total - x.actual) {
+			for _, l := range m.limitersOf(at.NowNs, x.sources[i].pairs) {
+				l.give(string(op.Key), back)
+			}
 		}
 		x.phase, x.forgetNs = "cancelled", at.NowNs+metaLifetimeNs
 		return engine.Decision{Allowed: 1}
@@ -277,26 +280,32 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 	id := string(op.ID)
 	if x := m.holds[id]; op.Code == engine.OpReserve && x != nil {
-		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs, op.Keep) !=
-			fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs, x.op.Keep) {
+		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs, op.Keep, op.Else, op.Split) !=
+			fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs, x.op.Keep, x.op.Else, x.op.Split) {
 			return engine.Decision{Status: engine.OtherTerms}
 		}
 		return x.answer
 	}
-	limiters := m.limitersOf(nowNs, pairsOf(op))
-	for _, l := range limiters {
-		if l.left().Cmp(num(op.Cost)) < 0 {
-			return engine.Decision{}
+	pay, last, admitted := m.fund(nowNs, op, op.Cost, op.Partial)
+	if !admitted {
+		return engine.Decision{}
+	}
+	m.takeFunded(nowNs, op, pay, id)
+	sources := alternativesOf(op)
+	d := engine.Decision{Allowed: 1, Remaining: least(m.limitersOf(nowNs, sources[last].pairs))}
+	if d.Value = paidText(op, func(i int) int64 { return pay[i] }); op.Partial {
+		d.Allowed = 0
+		for _, n := range pay {
+			d.Allowed += n
 		}
 	}
-	for _, l := range limiters {
-		l.take(op.Cost, id)
-	}
-	d := engine.Decision{Allowed: 1, Remaining: least(limiters)}
 	if op.Code == engine.OpReserve {
 		endsNs := nowNs + op.TTLNs
+		for i, s := range sources {
+			s.reserved, s.taken = pay[i], pay[i]
+		}
 		m.holds[id] = &heldHold{op: *op, answer: d, endsNs: endsNs, forgetNs: endsNs + metaLifetimeNs, phase: "open",
-			total: op.Cost}
+			total: op.Cost, sources: sources}
 	}
 	return d
 }
@@ -318,24 +327,39 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	case op.Keep && x.phase != "open":
 		return engine.Decision{Status: engine.HoldEnded}
 	}
-	limiters, counted := m.limitersOf(nowNs, pairsOf(&x.op)), x.actual
+	counted := x.actual
 	if x.phase == "open" || x.phase == "ended" && x.op.Keep {
 		counted = x.total
 	}
-	for _, l := range limiters {
-		switch {
-		case op.Keep:
-			l.use(string(op.Key), op.Cost-x.actual)
-		case x.phase == "open":
-			l.give(string(op.Key), max(x.total-op.Cost, 0))
-		}
-		l.take(max(op.Cost-counted, 0), "")
+	due := map[*heldSource]int64{}
+	switch {
+	case counted < x.total:
+		due = x.owe(op.Cost - x.actual)
+	case op.Cost > x.total:
+		due[x.lastSource()] = op.Cost - x.total
 	}
+	back := x.giveBack(max(x.total-op.Cost, 0))
+	for i, s := range x.sources {
+		for _, l := range m.limitersOf(nowNs, s.pairs) {
+			switch {
+			case op.Keep:
+				l.use(string(op.Key), s.unused()-back[i])
+			case x.phase == "open":
+				l.give(string(op.Key), back[i])
+			}
+			l.take(due[s], "")
+		}
+		if op.Keep {
+			s.taken += due[s]
+			s.used = s.taken - back[i]
+		}
+	}
+	left := least(m.limitersOf(nowNs, x.lastSource().pairs))
 	if op.Keep {
 		x.actual, x.total = op.Cost, max(x.total, op.Cost)
-		return engine.Decision{Allowed: 1, Remaining: least(limiters)}
+		return engine.Decision{Allowed: 1, Remaining: left}
 	}
-	x.phase, x.actual, x.left, x.forgetNs = "completed", op.Cost, least(limiters), nowNs+metaLifetimeNs
+	x.phase, x.actual, x.left, x.forgetNs = "completed", op.Cost, left, nowNs+metaLifetimeNs
 	return engine.Decision{Allowed: 1, Remaining: x.left}
 }
 
@@ -345,6 +369,9 @@ func (m *holdModel) extend(nowNs int64, op *engine.Op) engine.Decision {
 	if first, ok := m.extensions[id]; ok && nowNs < first.untilNs {
 		if first.op.Cost != op.Cost || first.op.TTLNs != op.TTLNs || first.op.Partial != op.Partial {
 			return engine.Decision{Status: engine.OtherTerms}
+		}
+		if first.answer.Value = ""; m.holds[string(op.Key)] != nil {
+			first.answer.Value = m.holds[string(op.Key)].held()
 		}
 		return first.answer
 	}
@@ -357,24 +384,29 @@ func (m *holdModel) extend(nowNs int64, op *engine.Op) engine.Decision {
 	case op.Extension() != x.extensions+1:
 		return engine.Decision{Status: engine.OutOfOrder}
 	}
-	limiters, n := m.limitersOf(nowNs, pairsOf(&x.op)), op.Cost
-	if op.Partial {
-		n = min(n, max(least(limiters), 1))
-	}
-	for _, l := range limiters {
-		if l.left().Cmp(num(n)) < 0 && n > 0 {
-			return engine.Decision{}
+	pay, last, admitted := m.fund(nowNs, &x.op, op.Cost, op.Partial)
+	if op.Cost == 0 {
+		pay, admitted = make([]int64, len(x.sources)), true
+		for last = range x.sources {
+			if x.sources[last] == x.lastSource() {
+				break
+			}
 		}
 	}
-	for _, l := range limiters {
-		l.take(n, string(op.Key))
+	if !admitted {
+		return engine.Decision{Value: x.held()}
+	}
+	m.takeFunded(nowNs, &x.op, pay, string(op.Key))
+	n := int64(0)
+	for i, s := range x.sources {
+		s.taken, n = s.taken+pay[i], n+pay[i]
 	}
 	x.extensions, x.total, x.endsNs = x.extensions+1, x.total+n, nowNs+x.op.TTLNs
 	if op.TTLNs > 0 {
 		x.endsNs = nowNs + op.TTLNs
 	}
 	x.forgetNs = x.endsNs + metaLifetimeNs
-	d := engine.Decision{Allowed: 1, Remaining: least(limiters)}
+	d := engine.Decision{Allowed: 1, Remaining: least(m.limitersOf(nowNs, x.sources[last].pairs)), Value: x.held()}
 	if op.Partial && op.Cost > 0 {
 		d.Allowed = n
 	}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -126,13 +127,21 @@ func (g *holdTraffic) next() engine.Op {
 	}
 	p := g.pair()
 	op := engine.Op{Code: engine.OpCheck, Text: p.Policy, Key: p.Key, Cost: g.Int64N(7)}
-	for range g.IntN(3) {
+	for range g.IntN(5) {
 		p := g.pair()
 		if !slices.ContainsFunc(pairsOf(&op), func(o engine.Pair) bool { return fmt.Sprint(o) == fmt.Sprint(p) }) {
 			op.Also = append(op.Also, p)
 		}
 	}
+	for i := range op.Also {
+		if g.IntN(2) == 0 && op.Else.Len() < engine.MaxAlternatives {
+			op.Else |= 1 << (i + 1)
+		}
+	}
+	op.Split = op.Else != 0 && g.IntN(3) > 0
+	op.Partial = op.Else != 0 && op.Cost > 0 && g.IntN(4) == 0
 	if g.IntN(5) > 0 {
+		op.Partial = false
 		op.Code, op.ID, op.Cost, op.TTLNs = engine.OpReserve, g.id(), 1+g.Int64N(20), 1+g.Int64N(1<<(20+g.IntN(13)))
 		op.Keep = g.IntN(4) == 0
 	}
@@ -158,12 +167,14 @@ func setModelPolicies(table *engine.Table, at engine.Stamp) {
 	}
 }
 
+var holdRuns = flag.Int("hold-runs", 20, "how many runs of 3000 operations TestHoldsAreAsTheModelSays makes")
+
 // TestHoldsAreAsTheModelSays checks every answer against the model, in random orders of holding, settling, expiring,
 // taking, refunding and resetting.
 func TestHoldsAreAsTheModelSays(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
-	reserved, ended, extended := 0, 0, 0
-	for seed := range uint64(20) {
+	reserved, ended, extended, divided := 0, 0, 0, 0
+	for seed := range uint64(*holdRuns) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, extended: map[string]int64{}}
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)
@@ -180,7 +191,8 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 				continue
 			}
 			got = engine.Decision{Status: got.Status, Allowed: got.Allowed,
-				Remaining: got.Remaining * one(got.Allowed > 0)}
+				Remaining: got.Remaining * one(got.Allowed > 0), Value: got.Value}
+			divided += int(one(paidBySeveral(&got)))
 			require.Equal(t, want, got, "seed %d, operation %d: %s id %s ttl %d", seed, i, describeCheck(&op),
 				op.ID, op.TTLNs)
 			reserved += int(one(op.Code == engine.OpReserve && got.Allowed > 0))
@@ -195,6 +207,13 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 	require.Greater(t, reserved, 1000)
 	require.Greater(t, ended, 1000)
 	require.Greater(t, extended, 500)
+	require.Greater(t, divided, 500)
+}
+
+// paidBySeveral reports whether several alternatives paid.
+func paidBySeveral(d *engine.Decision) bool {
+	total, shares := d.Paid()
+	return len(shares) > 0 && !slices.ContainsFunc(shares, func(s engine.Share) bool { return s.Units == total })
 }
 
 // looks compares what a read shows of a limiter with the model, now and as of a later time.

@@ -83,6 +83,11 @@ type Op struct {
 	// the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
 	From []byte // 0..MaxFromLen bytes
 	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
+	// Else divides the pairs of an OpCheck or OpReserve into up to MaxAlternatives. The first alternative that admits
+	// all units pays. With Split, an alternative that does not admit them pays what it has left, and the next ones the
+	// rest; together they pay all units or none.
+	Else  Alternatives
+	Split bool
 	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
@@ -124,7 +129,7 @@ const (
 	WrongType              // the key belongs to another algorithm
 	OutOfMemory            // no memory is left for a new entry, a block of a log, or a new limit
 	TooManyHolders         // the key has MaxHolders leases, or a limit of an OpReserve has MaxHolders holds
-	NotRefundable          // the algorithm cannot give units back, or an OpReserve has a limit of strikes
+	NotRefundable          // the algorithm cannot give units back, or an OpReserve or an Else has a limit of strikes
 	Overflow               // the change of a counter exceeds 64 bits, or a count of a script exceeds MaxUnits
 	UnknownPolicy          // the policy does not exist; in a check Pair is the number of its pair
 	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or the policy is not valid
@@ -165,7 +170,9 @@ const (
 //   - OpPolicy: Allowed is 1 if the policy changed, and Remaining its version.
 //   - OpScript: Allowed is 1 unless the script denied the request. ScriptAnswer returns the rest.
 //   - OpCommit: Allowed is 1. Remaining is the fewest units left of a limit, -1 if all policies are gone.
-//   - OpExtend: as OpCheck, and Value is the decimal number of units that were taken for the hold so far.
+//   - OpCheck, OpReserve: with Else, Value is what Paid returns, unless the request is denied.
+//   - OpExtend: as OpCheck, and Value is the decimal number of units that were taken for the hold so far. If the hold
+//     has alternatives, a word for the policy and the number of each follow.
 //   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
 //   - OpForgive: Allowed is the number of limiters that it reset.
 //   - OpBind: the answer to the request that the ID is bound to, if the group has it, else Allowed is 1.
@@ -189,7 +196,7 @@ type Decision struct {
 	ResetMs int64
 	// Limit is the burst, capacity or maximum in force.
 	Limit int64
-	// Value is the byte string that OpScript answers, in addition to the words of ScriptAnswer.
+	// Value is the byte string that OpScript answers in addition to the words of ScriptAnswer, or as the list above says.
 	Value string
 }
 
@@ -222,7 +229,7 @@ func (d *Decision) ScriptAnswer() [4]int64 {
 // AnswersText reports whether the answer to an operation may have a byte string (Decision.Value).
 func (op *Op) AnswersText() bool {
 	if op.Code != OpScript {
-		return op.Code == OpExtend
+		return op.Code == OpExtend || op.Else != 0
 	}
 	switch op.Script.ID {
 	case CountGet, TextLook, TextTake, TextTouch:

@@ -73,6 +73,9 @@ func (s *shard) recall(op *Op, d *Decision) (known bool) {
 		case i > 0 && free: // of a request without a fingerprint, whose first key this is
 		case free || !op.bound() || Fingerprint(asked) == op.Asks:
 			*d = unpack(&answer)
+			if by, divided := store.Divided(c.Entry.State()); divided && d.Allowed > 0 {
+				d.Value = paidText(op.Else, by, func(i int) []byte { return op.PairAt(i).Policy })
+			}
 			return true
 		case !known:
 			*d, known = otherTerms(Fingerprint(asked), op.Asks), true
@@ -107,7 +110,7 @@ func (s *shard) openToken(c *store.Cell, key, id []byte) {
 
 // remember stores the answer to an operation for its ID.
 func (s *shard) remember(op *Op, d *Decision) {
-	answer, untilNs := d.pack(), arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
+	answer, untilNs, length := d.pack(), arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs), op.tokenLen()
 	for i := 0; ; i++ {
 		key, more := op.tokenKey(i)
 		if !more {
@@ -118,12 +121,15 @@ func (s *shard) remember(op *Op, d *Decision) {
 		}
 		var c store.Cell
 		_, at := s.t.find(key)
-		if at.openToken(&c, key, op.ID); !at.Ensure(&c, store.KindToken, store.TokenLen) {
+		if at.openToken(&c, key, op.ID); !at.Ensure(&c, store.KindToken, length) {
 			// The new entry used the last free memory. The operation counts, and a repetition would count again unless
 			// an earlier key has a token. Counting too much is the safe side for all operations except a refund.
 			return
 		}
 		store.WriteToken(c.Entry.State(), &answer, store.Asked(op.Asks), untilNs)
+		if length > store.TokenLen {
+			store.DivideToken(c.Entry.State(), d.bySource())
+		}
 		c.Relink = true
 		at.Touched(&c)
 	}
@@ -140,10 +146,18 @@ func (s *shard) admitTokens(op *Op) bool {
 		if key == nil {
 			continue
 		}
-		if _, at := s.t.find(key); !at.AdmitBytes(store.EntryLen(2+len(key)+len(op.ID), store.TokenLen), 0) {
+		if _, at := s.t.find(key); !at.AdmitBytes(store.EntryLen(2+len(key)+len(op.ID), op.tokenLen()), 0) {
 			return false
 		}
 	}
+}
+
+// tokenLen returns the length of the state of an operation's token.
+func (op *Op) tokenLen() int {
+	if op.Else != 0 {
+		return store.DividedTokenLen
+	}
+	return store.TokenLen
 }
 
 // A store.Answer has five numbers. The fifth has Limit, which is at most MaxUnits, in its lowest bits, and Pair

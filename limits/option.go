@@ -7,7 +7,7 @@ import (
 )
 
 // Option is a bit set of options, which may follow the fixed arguments of a decision or of a limit.
-type Option uint16
+type Option uint32
 
 // The options. optionWords has their words and values.
 const (
@@ -27,6 +27,7 @@ const (
 	Sequence
 	TTL
 	Expire
+	Split
 )
 
 // CheckOptions are the options of RL.CHECK. No policy may have the name of an option.
@@ -44,6 +45,7 @@ var optionWords = [...]struct {
 	{"ATTEMPTS", Attempts, ""}, {"EXTEND", Extend, ""},
 	{"FROM", From, "address"},
 	{"SEQ", Sequence, "k"}, {"TTL", TTL, "duration"}, {"EXPIRE", Expire, "return|take"},
+	{"SPLIT", Split, ""},
 }
 
 // Options parses options in any order, each at most once, and calls apply for each. It returns the options that were

@@ -142,13 +142,19 @@ func (d *Decoder) extra(op *engine.Op) {
 
 func (d *Decoder) pairs(op *engine.Op) {
 	n := d.uvarint()
-	if n == 0 || n >= engine.MaxPairs {
+	divided := n&pairsDivided != 0
+	if n &^= pairsDivided; n == 0 || n >= engine.MaxPairs {
 		d.bad = true
 		return
 	}
 	op.Also = make([]engine.Pair, n)
 	for i := range op.Also {
 		op.Also[i] = engine.Pair{Policy: d.bytes(), Key: d.bytes()}
+	}
+	if divided {
+		bits := d.uvarint()
+		op.Else, op.Split = engine.Alternatives(bits&^1), bits&1 != 0
+		d.bad = d.bad || bits>>engine.MaxPairs != 0 || op.Else == 0
 	}
 }
 

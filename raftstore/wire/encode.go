@@ -33,6 +33,17 @@ const (
 	numExtras = iota
 )
 
+// pairsDivided is set in the number of further pairs if Else follows them, whose lowest bit, which is free, is Split.
+// Older versions refuse so many pairs.
+const pairsDivided = engine.MaxPairs
+
+func dividedSplit(op *engine.Op) uint64 {
+	if op.Split {
+		return 1
+	}
+	return 0
+}
+
 // The bits of an increment.
 const (
 	incrSaturate = 1 << iota
@@ -169,9 +180,16 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 	}
 	if len(op.Also) > 0 {
 		b[at] |= extraPairs
-		b = binary.AppendUvarint(b, uint64(len(op.Also)))
+		n := uint64(len(op.Also))
+		if op.Else != 0 {
+			n |= pairsDivided
+		}
+		b = binary.AppendUvarint(b, n)
 		for _, p := range op.Also {
 			b = appendBytes(appendBytes(b, p.Policy), p.Key)
+		}
+		if op.Else != 0 {
+			b = binary.AppendUvarint(b, uint64(op.Else)|dividedSplit(op))
 		}
 	}
 	if op.Policy != nil {

@@ -9,7 +9,7 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
-	case op.Code == engine.OpExtend, op.Keep:
+	case op.Code == engine.OpExtend, op.Keep, op.Else != 0:
 		return growing
 	case op.Code == engine.OpBind:
 		return binding

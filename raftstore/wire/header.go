@@ -24,15 +24,16 @@ import (
 //   - a block of one key beside a block everywhere of the same key, and a block everywhere of a network.
 //
 // Format 12 adds no operation. Format 13 adds the binding of an ID in the group of a key, while the first group carries
-// out the request. Format 14 adds the extension of a hold, a hold that keeps its units, and the report of what was used
-// so far. RulesOf returns the rules by which tables decide from the first entry of a format on.
+// out the request. Format 14 adds the extension of a hold, a hold that keeps its units, the report of what was used
+// so far, and requests with alternatives. RulesOf returns the rules by which tables decide from the first entry of a
+// format on.
 const Oldest, Version = 4, 14
 
 // first is the lowest format of an entry. Weir 0.1.0 writes the operations of Oldest in any format from first on.
 const first = 1
 
 // added is the format of what weir has added to the log since version 0.1.0, manyBlocks the format of the newest rules,
-// binding the format of OpBind, and growing that of OpExtend and of Keep.
+// binding the format of OpBind, and growing that of OpExtend, Keep and Else.
 const added, manyBlocks, binding, growing = 11, 12, 13, 14
 
 // Groups is the format of the first entry of a cluster with several Raft groups.

@@ -23,7 +23,7 @@ func Valid(op *engine.Op) bool {
 	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
 		return false
 	}
-	if op.Keep && !keeps(op.Code) {
+	if op.Keep && !keeps(op.Code) || !validElse(op) {
 		return false
 	}
 	switch op.Code {
@@ -57,6 +57,14 @@ func Valid(op *engine.Op) bool {
 	default:
 		return ok && op.Code < engine.NumOps
 	}
+}
+
+// validElse reports whether an operation may have its Else and Split.
+func validElse(op *engine.Op) bool {
+	if op.Else == 0 {
+		return !op.Split
+	}
+	return (op.Code == engine.OpCheck || op.Code == engine.OpReserve) && op.Else.Valid(1+len(op.Also))
 }
 
 // validPairs reports whether a check names valid and distinct pairs. Each pair is previewed before any is charged, so

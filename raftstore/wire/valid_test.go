@@ -324,3 +324,39 @@ func TestKeepIsOfHolds(t *testing.T) {
 		require.False(t, wire.Valid(&op), "%q", id)
 	}
 }
+
+// TestElseIsOfPairs checks which operations may have alternatives, and how many.
+func TestElseIsOfPairs(t *testing.T) {
+	for code := range engine.NumOps {
+		op := validOp(code)
+		op.Also, op.Else = append(op.Also, pairs(2)...), 1<<2
+		require.Equal(t, code == engine.OpCheck || code == engine.OpReserve, wire.Valid(&op), "operation %d", code)
+	}
+	for _, c := range []struct {
+		bits  engine.Alternatives
+		split bool
+		valid bool
+	}{
+		{0, false, true}, {0, true, false}, {1, false, false}, {1 << 1, true, true}, {1<<1 | 1<<2 | 1<<5, true, true},
+		{1<<1 | 1<<2 | 1<<3 | 1<<4, false, false}, {1 << 5, false, true}, {1 << 6, false, false},
+	} {
+		op := validOp(engine.OpCheck)
+		op.Also, op.Else, op.Split = pairs(5), c.bits, c.split
+		require.Equal(t, c.valid, wire.Valid(&op), "%b %v", c.bits, c.split)
+		if c.valid && c.bits != 0 {
+			require.EqualValues(t, 14, wire.FormatOf(&op))
+		}
+	}
+	// A damaged or newer message with other bits is malformed.
+	op := validOp(engine.OpCheck)
+	op.Also, op.Else = pairs(1), 1<<1
+	body := new(wire.Encoder).Call(nil, []engine.Op{op}, false)
+	require.EqualValues(t, 1<<1, body[len(body)-1])
+	for last, valid := range map[byte]bool{2: true, 3: true, 0: false, 1: false, 4: false, 0x80: false} {
+		body[len(body)-1] = last
+		var d wire.Decoder
+		d.Reset(body)
+		_, _, err := d.Next()
+		require.Equal(t, valid, err == nil, "%x: %v", last, err)
+	}
+}

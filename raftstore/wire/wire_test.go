@@ -39,6 +39,16 @@ func TestHeaderRefuses(t *testing.T) {
 	}
 }
 
+// genElse may divide the pairs of an operation into alternatives.
+func genElse(t *rapid.T, op *engine.Op) {
+	for i := range op.Also {
+		if op.Else.Len() < engine.MaxAlternatives && rapid.IntRange(0, 3).Draw(t, "else") == 0 {
+			op.Else |= 2 << i
+		}
+	}
+	op.Split = op.Else != 0 && rapid.Bool().Draw(t, "split")
+}
+
 // genOp draws an operation that the server might create.
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
@@ -65,6 +75,7 @@ func genOp(t *rapid.T) engine.Op {
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
+		genElse(t, &op)
 	case engine.OpReserve:
 		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"),
 			1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
@@ -72,6 +83,7 @@ func genOp(t *rapid.T) engine.Op {
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
+		genElse(t, &op)
 	case engine.OpForgive:
 		op.Text = []byte("policy")
 	case engine.OpCommit, engine.OpCancel:

@@ -45,6 +45,10 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 		if op.Keep = limits.Is(value, "TAKE"); !op.Keep && !limits.Is(value, "RETURN") {
 			err = limits.Bad("EXPIRE", "must be return or take", value)
 		}
+	case limits.Split:
+		if op.Split = true; op.Else == 0 {
+			err = limits.Error("SPLIT needs ELSE before it, with a policy and a key that pay the rest")
+		}
 	case limits.ID:
 		op.ID, err = value, CheckText("ID", value, engine.MaxIDLen)
 	default:

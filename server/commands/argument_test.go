@@ -112,9 +112,24 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.RESERVE p k 1 1m AND q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
 	{"RL.RESERVE p k 1 1m AND p k", "ERR policy 'p' is named twice for the key 'k'"},
 	{"RL.RESERVE p k 1 1m q j", "ERR option must be ID token, PRIORITY high|normal, FROM address, " +
-		"EXPIRE return|take, not 'q'"},
+		"EXPIRE return|take, SPLIT, not 'q'"},
 	{"RL.RESERVE p k 1 1m COST 2", "ERR option must be ID token, PRIORITY high|normal, FROM address, " +
-		"EXPIRE return|take, not 'COST'"},
+		"EXPIRE return|take, SPLIT, not 'COST'"},
+	{"RL.RESERVE p k 1 1m ELSE", "ERR ELSE needs a policy and a key"},
+	{"RL.RESERVE p k 1 1m ELSE SPLIT", "ERR ELSE needs a policy and a key"},
+	{"RL.RESERVE p k 1 1m ELSE q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
+	{"RL.RESERVE p k 1 1m ELSE p k", "ERR policy 'p' is named twice for the key 'k'"},
+	{"RL.RESERVE p k 1 1m ELSE p j ELSE p i ELSE p h ELSE p g", "ERR ELSE may be given at most 3 times"},
+	{"RL.RESERVE p k 1 1m SPLIT", "ERR SPLIT needs ELSE before it, with a policy and a key that pay the rest"},
+	{"RL.RESERVE p k 1 1m ID a ELSE p j", "ERR option must be ID token, PRIORITY high|normal, FROM address, " +
+		"EXPIRE return|take, SPLIT, not 'ELSE'"},
+	{"RL.CHECK p k ELSE", "ERR ELSE needs a policy and a key"},
+	{"RL.CHECK p k ELSE COST 2", "ERR ELSE needs a policy and a key"},
+	{"RL.CHECK p k SPLIT", "ERR SPLIT needs ELSE before it, with a policy and a key that pay the rest"},
+	{"RL.CHECK p k ELSE p j ELSE p k", "ERR policy 'p' is named twice for the key 'k'"},
+	{"RL.FORGIVE p k ELSE p j", "ERR option must be ID token, not 'ELSE'"},
+	{"RL.RESERVE p " + strings.Repeat("k", 400) + " 1 1m ELSE q " + strings.Repeat("j", 352), "ERR the policies and keys " +
+		"of a hold must be at most 800 bytes together, four for each pair included, and 24 for each alternative, not 810"},
 	{"RL.RESERVE p k 1 1m EXPIRE never", "ERR EXPIRE must be return or take, not 'never'"},
 	{"RL.EXTEND r 1 SEQ 0", "ERR SEQ " + wholeTo53 + ", not '0'"},
 	{"RL.EXTEND r 1 PARTIAL TTL 1m", "ERR SEQ k is missing: the number of this extension of the hold, 1 for the first"},

@@ -14,16 +14,22 @@ import (
 func checkCommand() *command {
 	return &command{
 		name: "RL.CHECK", arity: -3,
-		syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
-		group:  groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
+		syntax: "policy key [policy key ...] [ELSE policy key [policy key ...] ...] [SPLIT] [COST n] [PARTIAL] " +
+			"[PRIORITY high|normal] [FROM address] [ID token]",
+		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
 		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. " +
 			"When one of them denies, nothing is taken from any. With `RL.CHECK org acme team core user 42` an " +
 			"organisation, a team and a user are limited at once, and the answer names the policy that " +
 			"binds.\n\nUp to 16 policies, none of them twice for one key. Each limit of a policy counts each key " +
 			"by itself, in a limiter named `policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, " +
-			"`RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.",
-		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
+			"`RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.\n\n" +
+			"`ELSE` begins an alternative, with policies and keys of its own: the first alternative that admits the whole " +
+			"cost pays. With `SPLIT` an alternative that does not admit it pays what it has left, and the next ones the " +
+			"rest, all or nothing together. A block of any of the keys denies the request. See " +
+			"[policies](policies.md#give-a-team-a-budget).",
+		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramElse, paramSplit, paramCost,
+			paramPartial,
 			{"PRIORITY high|normal",
 				"high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
 			{"ID token", "idempotency key: the same request with the same token within 60 seconds gets the first " +
@@ -35,7 +41,10 @@ func checkCommand() *command {
 			"`PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
 			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still " +
-			"counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
+			"counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded. " +
+			"With `ELSE` the limit is one of the last alternative that pays, or of a denied check one of the alternative " +
+			"that admits it soonest; a seventh element of an admitted check is an array: for each alternative its first " +
+			"policy, and the units that it paid.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1",
@@ -47,6 +56,8 @@ func checkCommand() *command {
 			{"RL.INSPECT policy|chat|1|42",
 				"algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 " +
 					"blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""},
+			{"RL.CHECK bot global ELSE chat 42 SPLIT COST 40", "1 88 0 1200 100 chat bot 29 chat 11",
+				"the bot pays the 29 that it has left, the chat the rest"},
 		},
 		plan: planCheck, answer: answerCheck,
 	}
@@ -65,14 +76,17 @@ func planCheck(s *Session, args [][]byte) error {
 	if rest, err = morePairs(s, op, rest); err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, rest, limits.CheckOptions)
+	if rest, err = alternatives(s, op, rest); err != nil {
+		return err
+	}
+	_, _, err = arg.Options(op, rest, limits.CheckOptions|limits.Split)
 	return err
 }
 
-// morePairs reads policies and their keys up to the first option.
+// morePairs reads policies and their keys up to ELSE or the first option.
 func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err error) {
-	first := len(s.batch.Pairs)
-	for len(args) > 0 && !limits.IsOption(args[0], limits.CheckOptions) {
+	first := len(s.batch.Pairs) - len(op.Also)
+	for !endsPairs(args) {
 		if len(args) == 1 {
 			return nil, resp.Error(
 				"ERR policy " + quote.Text(args[0]) + " needs a key: policies and keys come in pairs")
@@ -119,8 +133,10 @@ func samePair(a, b engine.Pair) bool {
 }
 
 func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
-	s.decision(1, &ds[0])
+	_, paid := ds[0].Paid()
+	s.decision(1+elements(paid), &ds[0])
 	s.BulkBytes(ops[0].PairAt(int(ds[0].Pair)).Policy)
+	writePaid(s, paid)
 }
 
 // writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.

@@ -225,21 +225,28 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 	case cmd.keys.first == 0:
 		return nil, nil, resp.Error("ERR The command has no key arguments")
 	}
+	if cmd.keys.step > 1 {
+		return keysOfPairs(args[1:]), cmd, nil
+	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if cmd.keys.step > 1 && limits.IsOption(args[at-1], limits.CheckOptions) {
-			break // end of the pairs of policies and keys
-		}
 		keys = append(keys, args[at])
 	}
-	if cmd.name == "RL.RESERVE" && len(args) > 5 && limits.Is(args[5], "AND") {
-		keys = append(keys, keysOfPairs(args[6:])...)
+	if cmd.name == "RL.RESERVE" && len(args) > 5 {
+		keys = append(keys, keysOfPairs(args[5:])...)
 	}
 	return keys, cmd, nil
 }
 
 // keysOfPairs returns the keys of the pairs of a policy and a key, up to the first option.
 func keysOfPairs(args [][]byte) (keys [][]byte) {
-	for len(args) > 1 && !limits.IsOption(args[0], limits.CheckOptions) {
+	for len(args) > 1 {
+		if isElse(args[0]) || limits.Is(args[0], "AND") {
+			args = args[1:]
+			continue
+		}
+		if endsPairs(args) {
+			break
+		}
 		keys, args = append(keys, args[1]), args[2:]
 	}
 	return keys

@@ -35,7 +35,7 @@ func TestAStatusInTheWordsOfTheCommand(t *testing.T) {
 	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
 	for status, own := range map[engine.Status]map[engine.OpCode]error{
 		engine.TooManyHolders:  {engine.OpReserve: service.ErrTooManyHolds},
-		engine.NotRefundable:   {engine.OpReserve: service.ErrStrikesHeld},
+		engine.NotRefundable:   {engine.OpReserve: service.ErrStrikesHeld, engine.OpCheck: service.ErrStrikesElse},
 		engine.OtherTerms:      {engine.OpCommit: service.ErrOtherActual},
 		engine.WrongType:       {},
 		engine.OutOfMemory:     {},

@@ -2,7 +2,7 @@ package commands
 
 import (
 	"crypto/rand"
-	"strconv"
+	"fmt"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
@@ -16,8 +16,8 @@ func holdCommands() []*command {
 	return []*command{
 		{
 			name: "RL.RESERVE", arity: -5,
-			syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] " +
-				"[EXPIRE return|take] [ID id]",
+			syntax: "policy key n ttl [AND policy key [policy key ...]] [ELSE policy key [policy key ...] ...] [SPLIT] " +
+				"[PRIORITY high|normal] [FROM address] [EXPIRE return|take] [ID id]",
 			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
 			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It " +
@@ -28,13 +28,17 @@ func holdCommands() []*command {
 				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after " +
 				"the hold ended. A denied request left " +
 				"no state and may be sent again. See [policies](policies.md#holds).\n\n" +
+				"`ELSE` and `SPLIT` say who pays, as for `RL.CHECK`. The hold keeps what each alternative paid, and so " +
+				"decides what is given back: the last alternative that paid gets it first. It also pays what " +
+				"`RL.COMMIT` reports beyond the hold. See [who pays](policies.md#give-a-team-a-budget).\n\n" +
 				"In a cluster with [several groups](clustering.md#several-raft-groups) the id and all keys must be " +
 				"in one hash slot, else the answer is `CROSSSLOT`: `RL.RESERVE tpm {acme} 4000 2m ID {acme}:req-1`.",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey,
 				{"n", "units to hold, from each of the policies; 1 to 2^53"},
 				{"ttl", "when the hold ends by itself: a duration longer than the request may take, up to 366 days"},
-				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes " +
-					"together, four for each pair included"},
+				{"AND policy key", "more policies and their keys. All of a request are at most 16, and 800 bytes " +
+					"together, four for each pair and 24 for each of several alternatives included"},
+				paramElse, paramSplit,
 				{"PRIORITY high|normal",
 					"high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
 				{"EXPIRE return|take", "what happens to the units of a hold that ends by itself. They are " +
@@ -42,12 +46,18 @@ func holdCommands() []*command {
 				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: " +
 					"without it a repetition after a lost connection is another hold"}},
 			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has " +
-				"null in place of the id.",
+				"null in place of the id. With `ELSE` a seventh element is an array: for each alternative its first " +
+				"policy, and the units that it paid.",
 			cost: "O(n) in the limits looked at",
 			shown: []example{
 				{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", "tokens a minute"},
 				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", "at most 4000 tokens"},
 				{"RL.COMMIT req-1 1250", "88750", "it took 1250: 2750 are given back"},
+				{"RL.POLICY SET allowance LIMIT FIXED FOREVER 100", "1", ""},
+				{"RL.POLICY SET credits LIMIT FIXED FOREVER 50", "1", ""},
+				{"RL.RESERVE allowance acme 120 2m ELSE credits acme SPLIT ID req-2",
+					"1 30 0 -1 50 req-2 allowance 100 credits 20", "the allowance has 100 of 120"},
+				{"RL.COMMIT req-2 105", "45", "15 are given back to the credits"},
 			},
 			plan: planReserve, answer: answerReserve,
 		},
@@ -64,7 +74,8 @@ func holdCommands() []*command {
 				"back, and the rest stays held.",
 			params: []param{paramID, {"actual", "the units used since `RL.RESERVE`, 0 to 2^53; not less than before"},
 				{"KEEP", "the request runs on: report what it has used so far"}},
-			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of " +
+			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone; of a hold with " +
+				"alternatives, of the last one that paid. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
 				"denied, or ended more than 60 seconds ago; with `KEEP` of `HOLDENDED` when it has ended.",
 			cost: "O(n) in the limits and in the holds on them",
@@ -79,14 +90,16 @@ func holdCommands() []*command {
 			group: groupPolicy, flags: decideFlags, keys: oneKey,
 			summary: "Hold more units for a request that runs",
 			details: "Takes `n` more units under the policies and keys of a hold, from every limit or from none. If they " +
-				"are taken, the ttl of the hold begins again. If the request is denied, nothing changes.\n\n" +
+				"are taken, the ttl of the hold begins again. If the request is denied, nothing changes. A hold with " +
+				"alternatives (`ELSE`) asks them anew, in their order.\n\n" +
 				"`k` counts the extensions of the hold: 1, 2, 3 and so on. The same `k` with the same arguments gets the " +
 				"first answer for 60 seconds and takes nothing more. A denied extension does not count: its `k` is the next.",
 			params: []param{paramID, {"n", "more units to hold, 0 to 2^53; 0 only begins the ttl again"},
 				{"SEQ k", "the number of the extension, 1 to 2^53"},
 				{"TTL duration", "when the hold ends by itself from now on; as `RL.RESERVE` says unless given"},
 				{"PARTIAL", "take as many units as fit, if at least one does; the first integer is their number"}},
-			reply: "The five integers as `RL.CHECK` answers them, and the units that were taken for the hold so far. An " +
+			reply: "The five integers as `RL.CHECK` answers them, and the units that were taken for the hold so far; of a " +
+				"hold with alternatives also an array of what each paid so far, as for `RL.RESERVE`. An " +
 				"error of `NOHOLD` when there is no such hold, `HOLDENDED` when it has ended, and `SEQGAP` when `k` is not " +
 				"the next number.",
 			cost: "O(n) in the limits and in the holds on them",
@@ -117,12 +130,14 @@ func holdCommands() []*command {
 }
 
 func answerReserve(s *Session, ops []engine.Op, ds []engine.Decision) {
-	s.decision(1, &ds[0])
+	_, paid := ds[0].Paid()
+	s.decision(1+elements(paid), &ds[0])
 	if ds[0].Allowed == 0 {
 		s.Null()
 		return
 	}
 	s.BulkBytes(ops[0].ID)
+	writePaid(s, paid)
 }
 
 // The following functions turn the arguments of a command on holds into its operation.
@@ -147,11 +162,14 @@ func planReserve(s *Session, args [][]byte) error {
 			return resp.Error("ERR AND needs a policy and a key")
 		}
 	}
-	if op.HoldBytes() > engine.MaxHoldBytes {
-		return resp.Error("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
-			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
+	if rest, err = alternatives(s, op, rest); err != nil {
+		return err
 	}
-	if _, _, err = arg.Options(op, rest, limits.Priority|limits.From|limits.Expire|limits.ID); err == nil &&
+	if n := op.HoldBytes(); n > engine.MaxHoldBytes {
+		return resp.Error(fmt.Sprintf("ERR the policies and keys of a hold must be at most %d bytes together, four for "+
+			"each pair included%s, not %d", engine.MaxHoldBytes, withElse(op), n))
+	}
+	if _, _, err = arg.Options(op, rest, limits.Split|limits.Priority|limits.From|limits.Expire|limits.ID); err == nil &&
 		op.ID == nil {
 		op.ID = newHoldID(op.Key)
 	}
@@ -193,9 +211,10 @@ func planExtend(s *Session, args [][]byte) error {
 }
 
 func answerExtend(s *Session, _ []engine.Op, ds []engine.Decision) {
-	s.decision(1, &ds[0])
-	held, _ := strconv.ParseInt(ds[0].Value, 10, 64)
+	held, paid := ds[0].Paid()
+	s.decision(1+elements(paid), &ds[0])
 	s.Int(held)
+	writePaid(s, paid)
 }
 
 func planCancel(s *Session, args [][]byte) error {

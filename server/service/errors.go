@@ -26,7 +26,9 @@ const (
 	ErrNotRefundable  resp.Error = "ERR the algorithm of the key does not support refunds"
 	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1000 holds on this key, the maximum"
 	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
-	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
+	ErrStrikesElse    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be one of several that pay: " +
+		"use RL.CHECK without ELSE"
+	errNoHold resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
 		"60 seconds ago; nothing was charged"
 	ErrHoldEnded resp.Error = "HOLDENDED the hold has ended: it was committed or cancelled, or its ttl has passed; " +
 		"nothing was changed: RL.COMMIT reports what was used"
@@ -109,6 +111,8 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 		return ErrTooManyHolds
 	case d.Status == engine.NotRefundable && ofHold(op):
 		return ErrStrikesHeld
+	case d.Status == engine.NotRefundable && op.Code == engine.OpCheck:
+		return ErrStrikesElse
 	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
 		return ErrOtherActual
 	case d.Status == engine.OtherTerms && op.Code == engine.OpTake && d.LeasedUnits() > 0:

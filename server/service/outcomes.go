@@ -70,19 +70,20 @@ type entry struct {
 	allowed, limited int64     // not yet added to the page
 }
 
-// tell counts a check. An admitted check counts for each of its policies. A denied check counts for the policy that
-// the decision names.
+// tell counts a check. An admitted check counts for each of its policies, of several alternatives for those that pay. A
+// denied check counts for the policy that the decision names.
 func (e *entry) tell(op *engine.Op, d *engine.Decision) {
 	if d.Allowed == 0 {
 		e.turnTo(op.PairAt(int(d.Pair)).Policy)
 		e.limited++
 		return
 	}
-	e.turnTo(op.Text)
-	e.allowed++
-	for i := range op.Also {
-		e.turnTo(op.Also[i].Policy)
-		e.allowed++
+	_, paid := d.Paid()
+	for i := range 1 + len(op.Also) {
+		if paid == nil || paid[op.Else.Of(i)].Units > 0 {
+			e.turnTo(op.PairAt(i).Policy)
+			e.allowed++
+		}
 	}
 }
 

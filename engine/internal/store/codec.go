@@ -70,6 +70,7 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 		if _, asked := ReadToken(st); asked == (Asked{}) {
 			return append(b, st[:answerLen]...)
 		}
+		return append(b, st[:tokenLen(st)]...)
 	case KindBlock:
 		return appendBlocks(b, st)
 	case uint8(rule.Scripted):
@@ -172,6 +173,10 @@ func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (
 		if stateLen = len(d.B); !validHold(d.B) || len(c.Key) > rule.MaxIDLen {
 			return false, ErrStored
 		}
+	case KindToken:
+		if stateLen = max(stateLen, len(d.B)); !validToken(d.B) {
+			return false, ErrStored
+		}
 	}
 	switch {
 	case c.Ref == 0:
@@ -220,12 +225,8 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 		set.Load(&s.Slab, d, markLen+1, markLen+rule.MaxIDLen, -rule.MaxUnits)
 		d.Bad = d.Bad || set.Count == 0
 		set.Write(st)
-	case KindHold:
+	case KindHold, KindToken:
 		copy(st, d.Bytes(int64(len(d.B))))
-	case KindToken:
-		if d.Bad = len(d.B) != answerLen && len(d.B) != TokenLen; !d.Bad {
-			copy(st, d.Bytes(int64(len(d.B))))
-		}
 	case KindBlock:
 		if own, everywhere := readStoredBlocks(d); !d.Bad {
 			WriteBlocks(st, own, everywhere)

@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// MaxHoldBytes bounds the policies and keys of one hold, including four bytes for each pair, because its record
-// is one slot.
+// MaxHoldBytes bounds the policies and keys of one hold, including four bytes for each pair and what SourcesLen says,
+// because its record is one slot.
 const MaxHoldBytes = 800
 
 // holdPhase is the phase of a hold. A hold whose EndsNs has passed stays in the phase HoldOpen, but has ended.
@@ -22,11 +22,11 @@ const (
 // Hold is the record of a hold. In an entry's state it has this form. The answer is Answer and ForgetNs, and the
 // five numbers are EndsNs to Left:
 //
-//	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair... [added(8) extensions(8)]
+//	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair... [added(8) extensions(8)] [sources]
 //	pair = took(1) policyLen(1) keyLen(2) policy key
 //
-// The phase has the bit holdKeeps if Keep is set, and the bit holdGrown if the last two numbers are there. Versions of
-// weir that do not know these bits refuse the record.
+// The phase has the bit holdKeeps if Keep is set, holdGrown if added and extensions are there, and holdDivided if the
+// sources are. Versions of weir that do not know these bits refuse the record.
 type Hold struct {
 	Answer     Answer // the answer to OpReserve
 	ForgetNs   int64  // when the record expires
@@ -39,17 +39,22 @@ type Hold struct {
 	High       bool // of the OpReserve
 	Keep       bool // of the OpReserve: units that are held when the hold ends by itself stay taken
 	Pairs      []HoldPair
-	Added      int64 // units of all extensions, and units that were used beyond what was held
-	Extensions int64 // how many there were
+	Added      int64        // units of all extensions, and units that were used beyond what was held
+	Extensions int64        // how many there were
+	Else       Alternatives // of the OpReserve; 0: none, and no Sources
+	Split      bool         // of the OpReserve: several alternatives may pay together
+	Sources    []Source     // one for each alternative
 }
 
 // Total returns the units that were taken for the hold before it is committed.
 func (x *Hold) Total() int64 { return x.Units + x.Added }
 
 const (
-	holdKeeps = 0x40
-	holdGrown = 0x80
-	grownLen  = 2 * 8
+	holdDivided = 0x20
+	holdKeeps   = 0x40
+	holdGrown   = 0x80
+	holdBits    = holdDivided | holdKeeps | holdGrown
+	grownLen    = 2 * 8
 )
 
 // grown reports whether the record has the numbers of what was added.
@@ -73,7 +78,7 @@ func ReadHold(st []byte) (x Hold) {
 		*n = int64(le.Uint64(st[answerLen+8*i:]))
 	}
 	phase := st[holdHead-3]
-	x.Phase, x.High, x.Keep = holdPhase(phase&^(holdKeeps|holdGrown)), st[holdHead-2] != 0, phase&holdKeeps != 0
+	x.Phase, x.High, x.Keep = holdPhase(phase&^holdBits), st[holdHead-2] != 0, phase&holdKeeps != 0
 	b := st[holdHead:]
 	for range st[holdHead-1] {
 		policy, key := int(b[1]), int(le.Uint16(b[2:]))
@@ -83,6 +88,10 @@ func ReadHold(st []byte) (x Hold) {
 	}
 	if phase&holdGrown != 0 {
 		x.Added, x.Extensions = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
+		b = b[grownLen:]
+	}
+	if phase&holdDivided != 0 {
+		x.readSources(b)
 	}
 	return x
 }
@@ -95,6 +104,9 @@ func (x *Hold) Len() int {
 	}
 	if x.grown() {
 		n += grownLen
+	}
+	if x.Else != 0 {
+		n += elseLen + SourcesLen(x.Else)
 	}
 	return n
 }
@@ -112,6 +124,9 @@ func (x *Hold) Write(st []byte) {
 	if x.grown() {
 		phase |= holdGrown
 	}
+	if x.Else != 0 {
+		phase |= holdDivided
+	}
 	st[holdHead-3], st[holdHead-2], st[holdHead-1] = phase, uint8(arith.OneIf(x.High)), uint8(len(x.Pairs))
 	b := st[holdHead:]
 	for _, p := range x.Pairs {
@@ -124,13 +139,17 @@ func (x *Hold) Write(st []byte) {
 	if x.grown() {
 		le.PutUint64(b, uint64(x.Added))
 		le.PutUint64(b[8:], uint64(x.Extensions))
+		b = b[grownLen:]
+	}
+	if x.Else != 0 {
+		x.writeSources(b)
 	}
 }
 
 // validHold reports whether a stored state can be decoded.
 func validHold(st []byte) bool {
-	if len(st) < holdHead || st[holdHead-3]&^(holdKeeps|holdGrown) >= uint8(numHoldPhases) ||
-		len(st) > holdHead+MaxHoldBytes+grownLen {
+	if len(st) < holdHead || st[holdHead-3]&^holdBits >= uint8(numHoldPhases) ||
+		len(st) > holdHead+MaxHoldBytes+grownLen+elseLen {
 		return false
 	}
 	b := st[holdHead:]
@@ -145,8 +164,16 @@ func validHold(st []byte) bool {
 		}
 		b = b[end:]
 	}
-	if st[holdHead-3]&holdGrown == 0 {
-		return len(b) == 0
+	total := int64(le.Uint64(st[answerLen+8:]))
+	if st[holdHead-3]&holdGrown != 0 {
+		if len(b) < grownLen || int64(le.Uint64(b)) < 0 || int64(le.Uint64(b[8:])) < 0 {
+			return false
+		}
+		total += int64(le.Uint64(b))
+		b = b[grownLen:]
 	}
-	return len(b) == grownLen && int64(le.Uint64(b)) >= 0 && int64(le.Uint64(b[8:])) >= 0
+	if st[holdHead-3]&holdDivided != 0 {
+		return validSources(b, int(st[holdHead-1]), total)
+	}
+	return len(b) == 0
 }
