@@ -135,7 +135,7 @@ func (c *Client) usePolicies(q *Request) {
 	if len(q.Rule.local) == 0 {
 		c.policies.use(q.Rule.policy)
 	}
-	for _, p := range q.Also {
+	for _, p := range q.others() {
 		c.policies.use(p.Policy)
 	}
 }

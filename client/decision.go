@@ -55,6 +55,7 @@ type Decision struct {
 	// it empty.
 	Policy string
 	Source Source
+	paid   string // see Paid
 }
 
 // decisionOf parses the reply to a request.
@@ -73,6 +74,7 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 	if q.Rule.policy != "" && q.hold == 0 && len(list) > len(five) {
 		d.Policy, _ = list[len(five)].(string)
 	}
+	d.paid = paidIn(list)
 	return d, nil
 }
 

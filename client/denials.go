@@ -37,7 +37,8 @@ func newDenials(most int) *denials {
 // not, because another client may free units at any time. A check of several keys is not remembered. Neither is a
 // denial under a rule with extended penalties, because weir has to count each request.
 func memorable(q *Request) bool {
-	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
+	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && len(q.Else) == 0 &&
+		!q.Rule.strikes(engine.Extend)
 }
 
 // units returns the least number of units that q accepts.

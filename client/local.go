@@ -53,7 +53,8 @@ func (l *localLimiter) decide(q *Request) Decision {
 	} else {
 		l.define(q.Rule)
 		op.Code, op.Text = engine.OpCheck, []byte(q.Rule.policy)
-		for _, p := range q.Also {
+		op.Else, op.Split = q.elseOf(), q.Split
+		for _, p := range q.others() {
 			op.Also = append(op.Also, engine.Pair{Policy: []byte(p.Policy), Key: []byte(p.Key)})
 		}
 		if q.hold > 0 {
@@ -66,7 +67,7 @@ func (l *localLimiter) decide(q *Request) Decision {
 	}
 	answer := decisionFrom(q, [5]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit})
 	if q.Rule.policy != "" {
-		answer.Policy = string(op.PairAt(int(d.Pair)).Policy)
+		answer.Policy, answer.paid = string(op.PairAt(int(d.Pair)).Policy), d.Value
 	}
 	return answer
 }

@@ -64,7 +64,7 @@ func (l *localLimiter) forgetIdle(q *Request) {
 		return
 	}
 	l.forgetIdlePair(Pair{q.Rule.policy, q.Key}, now)
-	for _, p := range q.Also {
+	for _, p := range q.others() {
 		l.forgetIdlePair(p, now)
 	}
 }

@@ -31,6 +31,11 @@ type Request struct {
 	// Also are more policies with their keys, at most 15. The request takes units under all of them and under Rule,
 	// or under none.
 	Also []Pair
+	// Else are up to three alternatives that may pay, each with one or more policies and their keys. The first
+	// alternative that admits the whole cost pays; Rule with Also is asked first. See Decision.Paid.
+	Else [][]Pair
+	// Split lets several alternatives pay the cost together, the first ones as much as they can.
+	Split bool
 	// ID is an idempotency key of up to 64 bytes: the same ID on the same key within a minute returns the first
 	// answer. See Options.IDs.
 	ID string
@@ -58,7 +63,7 @@ func (q *Request) check() error {
 		wrong = fmt.Sprintf("the ID must have at most %d bytes, not %d", engine.MaxIDLen, len(q.ID))
 	case (q.High || len(q.Also) > 0) && r.policy == "":
 		wrong = "High and Also require a policy as the rule"
-	case len(q.Also) >= engine.MaxPairs:
+	case len(q.others()) >= engine.MaxPairs:
 		wrong = fmt.Sprintf("a check can name at most %d policies", engine.MaxPairs)
 	case q.MaxWait < 0 || q.MaxWait > 0 && r.kind != engine.TokenBucket:
 		wrong = "MaxWait requires a token bucket, and must not be negative"
@@ -69,6 +74,9 @@ func (q *Request) check() error {
 		wrong = "a hold requires a policy, and excludes Peek and Partial"
 	case r.kind == engine.Concurrency && q.holder == "":
 		wrong = "Slots require Acquire"
+	}
+	if wrong == "" {
+		wrong = q.wrongElse()
 	}
 	if wrong != "" {
 		return fmt.Errorf("%w: %s", ErrBadRequest, wrong)
@@ -105,7 +113,7 @@ func (q *Request) args() []any {
 	for _, p := range q.Also {
 		args = append(args, p.Policy, p.Key)
 	}
-	return q.options(args)
+	return q.options(q.alternatives(args))
 }
 
 // holdArgs returns a request of Reserve as a command.
@@ -117,6 +125,7 @@ func (q *Request) holdArgs() []any {
 		}
 		args = append(args, p.Policy, p.Key)
 	}
+	args = q.alternatives(args)
 	if q.High {
 		args = append(args, "PRIORITY", "high")
 	}
