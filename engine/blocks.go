@@ -180,6 +180,10 @@ func (k *checker) waitBehindBlock(home *shard, op *Op, untilNs int64, p *Policy,
 		k.add(s, h, home.policy(pair.Policy), i, pair.Key, op)
 	}
 	retryMs, resetMs := k.waits(op)
+	if op.Else != 0 {
+		f := funding{k: k, s: home, op: op}
+		retryMs = f.wait()
+	}
 	k.clear()
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)

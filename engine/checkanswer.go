@@ -177,7 +177,7 @@ func (k *checker) tightest(d *Decision) *part {
 		d.RetryMs = 0 // a shadow delays nobody
 		return x
 	}
-	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
+	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart, Pair: uint8(k.first)}
 	if p := k.groups[0].policy; p.Disabled {
 		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.reported(&p.Limits[0].Limit)
 	}

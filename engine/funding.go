@@ -108,6 +108,17 @@ func (f *funding) deny(d *Decision) {
 	d.RetryMs = waitMs
 }
 
+// wait returns how long the request must wait, and changes nothing.
+func (f *funding) wait() int64 {
+	look, d := *f.op, Decision{}
+	look.Dry, f.op = true, &look
+	defer f.done()
+	if f.fund(&d) {
+		return 0
+	}
+	return d.RetryMs
+}
+
 // lacking returns how many units an alternative must have to admit a denied request, if no other gains any.
 func (f *funding) lacking(i int) int64 {
 	if f.op.Split {

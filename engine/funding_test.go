@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // orElse divides the pairs of an operation after the first so many.
@@ -98,11 +99,43 @@ func TestAlternativesAreRefused(t *testing.T) {
 	h.do(engine.Op{Code: engine.OpBlock, Key: []byte("j"), TTLNs: 5e9})
 	d := h.do(either)
 	require.Equal(t, [4]int64{0, 5000, engine.NoPart, 1}, [4]int64{d.Allowed, d.RetryMs, int64(d.Part), int64(d.Pair)})
+	h.do(check(99, "allowance", "k"))
+	h.do(orElse(check(50, "allowance", "i", "credits", "j"), false, 1))
+	require.EqualValues(t, 5000, h.do(either).RetryMs, "behind the block one alternative is enough")
 	require.Equal(t, engine.Decision{Status: engine.NotRefundable},
 		h.do(orElse(check(1, "allowance", "k", "strikes", "k"), false, 1)))
 	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy, Pair: 2},
 		h.do(orElse(check(1, "allowance", "k", "credits", "k", "none", "k"), false, 1, 2)))
-	require.Equal(t, int64(99), h.left("allowance", "k"))
+	require.Zero(t, h.left("allowance", "k"))
+}
+
+// TestASplitMakesNoDebt checks that a bucket goes into debt for a request that it pays alone, and not for a part of
+// one.
+func TestASplitMakesNoDebt(t *testing.T) {
+	h := budgets(t)
+	bucket := engine.PolicyLimit{Limit: heldLimits["token"], WaitNs: 60e9}
+	h.do(setPolicy("waits", engine.Policy{Limits: []engine.PolicyLimit{bucket}}))
+	either := orElse(check(110, "waits", "k", "credits", "k"), false, 1)
+	d := h.do(either)
+	require.Equal(t, "110 waits 110 credits 0", d.Value)
+	require.EqualValues(t, 10000, d.RetryMs)
+	h.pass(110e9)
+	either.Split = true
+	d = h.do(either)
+	require.Equal(t, "110 waits 100 credits 10", d.Value)
+	require.Zero(t, d.RetryMs)
+	require.EqualValues(t, 40, d.Remaining)
+}
+
+// TestADisabledAlternative checks that an alternative without limits pays without counting, and is named.
+func TestADisabledAlternative(t *testing.T) {
+	h := budgets(t)
+	h.do(check(100, "allowance", "k"))
+	h.do(setPolicy("free", engine.Policy{Disabled: true, Limits: []engine.PolicyLimit{{Limit: heldLimits["fixed"]}}}))
+	d := h.do(orElse(reserve("a", 7, 1e9, "allowance", "k", "free", "k"), true, 1))
+	require.Equal(t, [3]int64{1, 1, 100}, [3]int64{d.Allowed, int64(d.Pair), d.Remaining})
+	require.Equal(t, "7 allowance 0 free 7", d.Value)
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 100}, h.do(commit("a", 9)))
 }
 
 // TestADividedCheckHappensOnce checks that a repeated check gets the first answer, also from a stored table, and that
@@ -147,8 +180,8 @@ func TestADividedCheckHappensOnce(t *testing.T) {
 	require.Zero(t, h.do(once).Allowed, "the ID is forgotten")
 }
 
-// TestWaitsOfAlternatives checks that a denied request fits after its wait, if nobody takes units meanwhile, that it does
-// not fit before if one alternative must pay all, and that no wait helps a request that is told so.
+// TestWaitsOfAlternatives checks that a denied request fits after its wait, if nobody takes units meanwhile. It does not
+// fit before, unless alternatives pay together. No wait helps a request that is told so.
 func TestWaitsOfAlternatives(t *testing.T) {
 	waits, early, never := 0, 0, 0
 	for seed := range uint64(3000) {
@@ -224,4 +257,33 @@ func containsPolicy(op *engine.Op, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestADividedCheckThatRunsOutOfMemory checks that the first alternative gets back what it paid if there is no memory
+// for the limiter of the second.
+func TestADividedCheckThatRunsOutOfMemory(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
+	h := budgets(t)
+	h.table = engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 4})
+	for _, name := range []string{"allowance", "credits"} {
+		h.do(setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{{Limit: heldLimits["fixed"]}}}))
+	}
+	h.do(check(90, "allowance", "k"))
+	require.Positive(t, flood(h.table, h.at.NowNs, 0, 400_000))
+	refused := 0
+	for i := range 200 {
+		other := fmt.Sprint("a longer key than those of the flood", i)
+		d := h.do(orElse(check(20, "allowance", "k", "credits", other), true, 1))
+		if d.Status == engine.OutOfMemory {
+			refused++
+			require.Equal(t, int64(10), h.left("allowance", "k"))
+			hold := orElse(reserve("a", 20, 1e9, "allowance", "k", "credits", other), true, 1)
+			require.Equal(t, engine.OutOfMemory, h.do(hold).Status)
+			require.Equal(t, int64(10), h.left("allowance", "k"))
+			require.Equal(t, engine.NoHold, h.do(commit("a", 1)).Status)
+			break
+		}
+		h.do(engine.Op{Code: engine.OpRefund, Key: []byte("policy|allowance|0|k"), Cost: d.Allowed * 10})
+	}
+	require.Positive(t, refused)
 }

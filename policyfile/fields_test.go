@@ -64,8 +64,8 @@ func stepCases() map[string]fieldCase {
 		form := "tests: [{name: t, steps: [{%s}]}]"
 		cases[field] = fieldCase{fmt.Sprintf(form, without), fmt.Sprintf(form, with)}
 	}
-	for _, command := range []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block",
-		"unblock", "policy"} {
+	for _, command := range []string{"check", "reserve", "extend", "commit", "cancel", "refund", "reset", "forgive",
+		"block", "unblock", "policy"} {
 		step(command, "check: x", command+": y")
 	}
 	for field, value := range map[string]string{"at": "1s", "times": "2", "expect": "allowed", "allowed": "1",

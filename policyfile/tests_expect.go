@@ -141,14 +141,16 @@ func (s *TestStep) checkFacts(n *yaml.Node) error {
 		case failing && e.name != "error":
 			return at(n, "a command that answers an error has no %s", e.name)
 		case !s.decides() && !facts[e.name].anywhere:
-			return at(n, "only check and reserve answer %s; of others say the whole reply, like 'answer: 1'", e.name)
+			return at(n, "only check, reserve and extend answer %s; of others say the whole reply, like 'answer: 1'", e.name)
 		}
 	}
 	return nil
 }
 
 // decides reports whether the command returns the integers of a decision.
-func (s *TestStep) decides() bool { return s.Words[0] == "RL.CHECK" || s.Words[0] == "RL.RESERVE" }
+func (s *TestStep) decides() bool {
+	return slices.Contains([]string{"RL.CHECK", "RL.RESERVE", "RL.EXTEND"}, s.Words[0])
+}
 
 // differ returns a Failure for each expectation that the outcome does not meet, in the order of the file. An error that
 // the step does not expect is a Failure as well.

@@ -46,7 +46,7 @@ type expectation struct {
 }
 
 // testCommands are the commands that a step may send. The name of a field is the name of a command without "RL.".
-var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive",
+var testCommands = []string{"check", "reserve", "extend", "commit", "cancel", "refund", "reset", "forgive",
 	"block", "unblock", "policy"}
 
 func (f *File) readTests(list *yaml.Node) error {

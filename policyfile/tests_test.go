@@ -167,7 +167,7 @@ func TestABadTestNamesTheLine(t *testing.T) {
 			"does not go back: this step is at 1s, but the step before it ends at 2s",
 		head + step + "{check: p k, times: 100000, every: 366d}\n":                             "test.yaml:5: times and every make a step of more than 366 days",
 		head + "  - {name: n, start: '2099-12-31T00:00:00Z', steps: [{check: p k, at: 1d}]}\n": "test.yaml:3: this step is after the year 2099",
-		head + step + "{reset: k, expect: allowed}\n":                                          "test.yaml:5: only check and reserve answer expect",
+		head + step + "{reset: k, expect: allowed}\n":                                          "test.yaml:5: only check, reserve and extend answer expect",
 		head + step + "{check: p k, error: ERR, limit: 5}\n":                                   "test.yaml:5: a command that answers an error has no limit",
 		head + step + strings.Repeat("{check: p k, times: 100000}\n      - ", 20) +
 			"{check: p k}\n": "test.yaml:25: the tests of a file send at most 2000000 commands",

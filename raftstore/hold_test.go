@@ -55,6 +55,38 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.agree()
 }
 
+// TestAlternativesOutliveTheirLeader checks that every replica knows what each alternative of a hold has paid, through a
+// new leader, a snapshot and a restart.
+func TestAlternativesOutliveTheirLeader(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	next := (at + 1) % 3
+	c.decideOn(leader, setPolicy("allowance", 100), setPolicy("credits", 50))
+	either := reserve("r", 120, time.Hour, "allowance", "acme", "credits", "acme")
+	either.Else, either.Split = 1<<1, true
+	held := c.decideOn(c.nodes[next], either)[0] // a follower forwards it
+	require.Equal(t, "120 allowance 100 credits 20", held.Value)
+	once := check(10, "allowance", "acme", "credits", "acme")
+	once.Else, once.ID = 1<<1, []byte("id")
+	once.Bind()
+	checked := c.decideOn(leader, once)[0]
+	require.Equal(t, "10 allowance 0 credits 10", checked.Value)
+	c.agree()
+
+	leader = c.moveTo(next)
+	require.NoError(t, leader.Snapshot())
+	c.stop(at)
+	c.restart(at)
+	leader = c.moveTo(at)
+	require.Equal(t, held, c.decideOn(leader, either)[0])
+	require.Equal(t, checked, c.decideOn(leader, once)[0])
+	extend := engine.Op{Code: engine.OpExtend, Key: []byte("r"), Cost: 5, ID: engine.ExtensionID(1)}
+	require.Equal(t, "125 allowance 100 credits 25", c.decideOn(leader, extend)[0].Value)
+	require.EqualValues(t, 40, c.decideOn(leader, commit("r", 90))[0].Remaining)
+	require.EqualValues(t, 10, c.decideOn(leader, check(0, "allowance", "acme"))[0].Remaining)
+	c.agree()
+}
+
 // TestATestClockMovesByTheLog checks that the test clock moves only through log entries, and that concurrent moves
 // add up.
 func TestATestClockMovesByTheLog(t *testing.T) {

@@ -128,8 +128,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.CHECK p k SPLIT", "ERR SPLIT needs ELSE before it, with a policy and a key that pay the rest"},
 	{"RL.CHECK p k ELSE p j ELSE p k", "ERR policy 'p' is named twice for the key 'k'"},
 	{"RL.FORGIVE p k ELSE p j", "ERR option must be ID token, not 'ELSE'"},
-	{"RL.RESERVE p " + strings.Repeat("k", 400) + " 1 1m ELSE q " + strings.Repeat("j", 352), "ERR the policies and keys " +
-		"of a hold must be at most 800 bytes together, four for each pair included, and 24 for each alternative, not 810"},
+	{"RL.RESERVE p " + strings.Repeat("k", 400) + " 1 1m ELSE q " + strings.Repeat("j", 352), "ERR the policies and " +
+		"keys of a hold must be at most 800 bytes together, four for each pair included, and 24 for each alternative, not 810"},
 	{"RL.RESERVE p k 1 1m EXPIRE never", "ERR EXPIRE must be return or take, not 'never'"},
 	{"RL.EXTEND r 1 SEQ 0", "ERR SEQ " + wholeTo53 + ", not '0'"},
 	{"RL.EXTEND r 1 PARTIAL TTL 1m", "ERR SEQ k is missing: the number of this extension of the hold, 1 for the first"},

@@ -143,8 +143,12 @@ func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
 func writeCheckExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
 	never := neverOf(s, op, d)
-	s.Map(10 + len(never) + s.staleFields())
+	paid := explainPaid(op, d)
+	s.Map(10 + len(paid) + len(never) + s.staleFields())
 	writeFive(s, d)
+	for _, text := range paid {
+		s.Pair("paid", text)
+	}
 	s.Pair("policy", string(pair.Policy))
 	s.Pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limits"
@@ -59,6 +60,18 @@ func withElse(op *engine.Op) string {
 
 // elements returns how many elements an array of what was paid adds to a reply.
 func elements(paid []engine.Share) int { return min(len(paid), 1) }
+
+// explainPaid returns in words what the alternatives of a check would pay, if it has any, and sets its cost to what the
+// limit that the answer describes would take.
+func explainPaid(op *engine.Op, d *engine.Decision) []string {
+	_, paid := d.Paid()
+	if len(paid) == 0 {
+		return nil
+	}
+	op.Cost = paid[op.Else.Of(int(d.Pair))].Units
+	_, text, _ := strings.Cut(d.Value, " ")
+	return []string{text}
+}
 
 func writePaid(s *Session, paid []engine.Share) {
 	if len(paid) == 0 {

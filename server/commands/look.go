@@ -43,7 +43,7 @@ func lookCommands() []*command {
 			params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
 			reply: "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. If no wait helps, " +
 				"also `never`: `cost` (the limit never has as many units), `used` (used up, and units never return by " +
-				"themselves) or `block`. " + staleField,
+				"themselves) or `block`. Of a check with `ELSE` also `paid`: what each alternative would pay. " + staleField,
 			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
 				"allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule " +
 					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps never cost", ""}},
