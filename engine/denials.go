@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
@@ -63,6 +65,7 @@ func (l *denialLook) decideBatch(ops []Op, out []Decision, denied []bool) (n int
 		for ; i != noOp; i = r.next[i] {
 			if l.cursor.enter(r.in[i]) {
 				r.in[i].look(l.at)
+				r.in[i].Brief = true
 				r.prefetch(r.in[i], i, ops)
 			}
 			if denied[i] = l.plain(r.in[i], r.hash[i], &ops[i], &out[i]); denied[i] {
@@ -219,6 +222,7 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, wai
 	if len(op.Also) == 0 {
 		if held.enter(s) {
 			s.look(at)
+			s.Brief = true
 		}
 		return s.checkDenied(h, op, d)
 	}
@@ -236,6 +240,7 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, wai
 	}
 	for _, i := range involved {
 		t.shards[i].look(at)
+		t.shards[i].Brief = true
 	}
 	return s.checkDenied(h, op, d)
 }
@@ -246,6 +251,9 @@ func (s *shard) checkDenied(h uint64, op *Op, d *Decision) bool {
 	*d = Decision{}
 	if !k.resolve(s, h, op, d) {
 		return d.Status == OK // the key is blocked
+	}
+	if slices.ContainsFunc(k.parts, func(x part) bool { return x.s.Skipped }) {
+		return false
 	}
 	if _, fits := k.look(op); fits {
 		return false

@@ -59,7 +59,7 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	}
 	h, at := s.t.find(look.Key)
 	f := funding{k: &at.checker, s: at, op: &look}
-	if !f.admitsMore(h, &x, d) {
+	if !f.admitsMore(h, op.Key, &x, d) {
 		return false
 	}
 	defer f.done()
@@ -89,7 +89,7 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 
 // admitsMore reports whether the policies of a hold admit more units, and divides them among its alternatives. If not,
 // it fills in the answer. h is the hash of the first key.
-func (f *funding) admitsMore(h uint64, x *store.Hold, d *Decision) bool {
+func (f *funding) admitsMore(h uint64, id []byte, x *store.Hold, d *Decision) bool {
 	k := f.k
 	if !k.resolve(f.s, h, f.op, d) {
 		return false
@@ -105,8 +105,8 @@ func (f *funding) admitsMore(h uint64, x *store.Hold, d *Decision) bool {
 	admitted := f.fund(d)
 	if admitted && f.total > MaxUnits-x.Total() {
 		d.Status = Overflow
-	} else if admitted && f.full() {
-		d.Status = TooManyHolders
+	} else if admitted && f.total > 0 {
+		d.Status = f.refusal(id)
 	}
 	if admitted = admitted && d.Status == OK; !admitted {
 		f.done()

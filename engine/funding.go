@@ -166,16 +166,17 @@ func (f *funding) most() int64 {
 	return most
 }
 
-// full reports whether a limit that pays has its maximum number of allocations.
-func (f *funding) full() bool {
+// refusal returns why an alternative that pays cannot hold its units, or OK.
+func (f *funding) refusal(id []byte) Status {
 	for i := range f.op.Else.Len() {
 		if f.pays(i) {
-			if f.turnTo(i); f.k.full() {
-				return true
+			f.turnTo(i)
+			if status := f.k.refusal(id); status != OK {
+				return status
 			}
 		}
 	}
-	return false
+	return OK
 }
 
 // pays reports whether an alternative pays, or is the only one that admits a request of no units.

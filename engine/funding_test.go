@@ -185,9 +185,9 @@ func TestADividedCheckHappensOnce(t *testing.T) {
 func TestWaitsOfAlternatives(t *testing.T) {
 	waits, early, never := 0, 0, 0
 	for seed := range uint64(3000) {
-		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}}
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, policies: modelPolicies}
 		table := metaTable(4)
-		setModelPolicies(table, g.at)
+		g.setPolicies(table)
 		decideAt(table, g.at, setPolicy("ever", engine.Policy{Limits: []engine.PolicyLimit{{Limit: engine.Limit{
 			Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}}}}))
 		decideAt(table, g.at, setPolicy("kept", engine.Policy{Reserved: 200, RetryNs: 5e6,

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
-	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -261,20 +260,29 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	if !f.fund(d) {
 		return false
 	}
-	if f.full() {
-		d.Status = TooManyHolders
+	if d.Status = f.refusal(op.ID); d.Status != OK {
 		return false
 	}
 	return f.hold(d, home, &c)
 }
 
-// full reports whether a limit has its maximum number of allocations.
-func (k *checker) full() bool {
-	parts := k.parts[k.groups[0].from:k.groups[len(k.groups)-1].to]
-	return slices.ContainsFunc(parts, func(x part) bool {
-		allocations := x.s.OpenAllocations(&x.c)
-		return allocations.Ref != 0 && leases.Read(allocations.Entry.State()).Count >= MaxHolders
-	})
+// refusal returns why no units can be allocated to a hold in the limiters of an alternative: one has as many allocations
+// as it may have, or memory is exhausted.
+func (k *checker) refusal(id []byte) Status {
+	for i := k.groups[0].from; i < k.groups[len(k.groups)-1].to; i++ {
+		x := &k.parts[i]
+		most := MaxAllocations
+		if x.s.FewHolds {
+			most = MaxHolders
+		}
+		if x.s.AllocationsOf(&x.c) >= most {
+			return TooManyHolders
+		}
+		if !x.s.MayAllocate(&x.c, id) {
+			return OutOfMemory
+		}
+	}
+	return OK
 }
 
 // hold takes the units that fund found to fit. It records them in the hold op.ID, whose cell is c in the shard

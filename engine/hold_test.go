@@ -146,6 +146,7 @@ func TestASharedHold(t *testing.T) {
 // expires.
 func TestHoldsOfOneLimitAreBounded(t *testing.T) {
 	h := newHolds(t, map[string]engine.Limit{"p": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1e6}})
+	h.table.SetRules(engine.RulesManyHolds - 1)
 	for i := range engine.MaxHolders {
 		require.Equal(t, int64(1), h.do(reserve(fmt.Sprint(i), 1, 10e9+int64(i), "p", "k")).Allowed)
 	}

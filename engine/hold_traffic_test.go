@@ -26,6 +26,9 @@ type holdTraffic struct {
 	queued  []engine.Op
 	// extended is how often each hold was extended. If it is nil, extensions have any numbers.
 	extended map[string]int64
+	policies map[string][]engine.Limit
+	// window is among how many holds operations choose, on one key of each policy. If it is 0, there are few.
+	window int
 }
 
 var modelPolicies = map[string][]engine.Limit{
@@ -44,10 +47,30 @@ var modelPolicies = map[string][]engine.Limit{
 var modelNames = []string{"token", "leaky", "fixed", "first", "log", "counter", "several"}
 
 func (g *holdTraffic) pair() engine.Pair {
-	return engine.Pair{Policy: []byte(modelNames[g.IntN(len(modelNames))]), Key: fmt.Append(nil, "k", g.IntN(2))}
+	keys := 2
+	if g.window > 0 {
+		keys = 1
+	}
+	return engine.Pair{Policy: []byte(modelNames[g.IntN(len(modelNames))]), Key: fmt.Append(nil, "k", g.IntN(keys))}
 }
 
-func (g *holdTraffic) id() []byte { return fmt.Append(nil, "id", g.IntN(1+g.n/4)%7+g.n/60*7) }
+func (g *holdTraffic) id() []byte {
+	if g.window > 0 {
+		return fmt.Append(nil, "id", g.n-g.IntN(1+min(g.n, g.window)))
+	}
+	return fmt.Append(nil, "id", g.IntN(1+g.n/4)%7+g.n/60*7)
+}
+
+// rarely reports whether an operation that makes all holds of a limiter void may be next.
+func (g *holdTraffic) rarely() bool { return g.window == 0 || g.IntN(50) == 0 }
+
+// newID returns the id of the next hold, which is an earlier one now and then.
+func (g *holdTraffic) newID() []byte {
+	if g.window > 0 && g.IntN(20) > 0 {
+		return fmt.Append(nil, "id", g.n)
+	}
+	return g.id()
+}
 
 // change changes some limits of a policy, or queues an override with the same limits and its end.
 func (g *holdTraffic) change() engine.Op {
@@ -70,12 +93,12 @@ func (g *holdTraffic) change() engine.Op {
 		return op
 	}
 	for i := range limits {
-		if limits[i] = modelPolicies[name][i]; g.IntN(2) == 0 {
+		if limits[i] = g.policies[name][i]; g.IntN(2) == 0 {
 			continue
 		}
 		limits[i].Max = limits[i].Max/2 + g.Int64N(2*limits[i].Max)
 		if limits[i].Rate.Units > 0 {
-			limits[i].Rate.Units = 1 + g.Int64N(12)
+			limits[i].Rate.Units = 1 + g.Int64N(2*limits[i].Rate.Units)
 		}
 		if limits[i].Algorithm == engine.SlidingLog {
 			limits[i].WindowNs = 1 + g.Int64N(9e9)
@@ -93,7 +116,7 @@ func (g *holdTraffic) next() engine.Op {
 		g.queued = g.queued[1:]
 		return op
 	}
-	if g.changes != nil && g.IntN(15) == 0 {
+	if g.changes != nil && g.IntN(15) == 0 && g.rarely() {
 		return g.change()
 	}
 	switch n := g.IntN(20); {
@@ -113,7 +136,7 @@ func (g *holdTraffic) next() engine.Op {
 		return op
 	case n < 6:
 		return engine.Op{Code: engine.OpCancel, Key: g.id(), Cost: 1}
-	case n < 7:
+	case n < 7 && g.rarely():
 		p := g.pair()
 		if g.any && g.IntN(3) > 0 {
 			return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key),
@@ -142,72 +165,89 @@ func (g *holdTraffic) next() engine.Op {
 	op.Partial = op.Else != 0 && op.Cost > 0 && g.IntN(4) == 0
 	if g.IntN(5) > 0 {
 		op.Partial = false
-		op.Code, op.ID, op.Cost, op.TTLNs = engine.OpReserve, g.id(), 1+g.Int64N(20), 1+g.Int64N(1<<(20+g.IntN(13)))
-		op.Keep = g.IntN(4) == 0
+		op.Code, op.ID, op.Cost, op.TTLNs = engine.OpReserve, g.newID(), 1+g.Int64N(20), 1+g.Int64N(1<<(20+g.IntN(13)))
+		if op.Keep = g.IntN(4) == 0; g.window > 0 {
+			op.TTLNs = 1 + g.Int64N(1<<(20+g.IntN(16)))
+		}
 	}
 	return op
 }
 
 func (g *holdTraffic) pass() {
-	if g.IntN(2) == 0 {
-		g.at.NowNs += g.Int64N(1 << (10 + g.IntN(20)))
+	slower, seldom := int64(1), 100
+	if g.window > 0 {
+		slower, seldom = manyFactor, 100+10*g.window
 	}
-	if g.IntN(100) == 0 {
+	if g.IntN(2) == 0 {
+		g.at.NowNs += g.Int64N(1<<(10+g.IntN(20))) / slower
+	}
+	if g.IntN(seldom) == 0 {
 		g.at.NowNs += g.Int64N(9e9)
 	}
 }
 
-func setModelPolicies(table *engine.Table, at engine.Stamp) {
+func (g *holdTraffic) setPolicies(table *engine.Table) {
 	for _, name := range modelNames {
 		p := engine.Policy{}
-		for _, l := range modelPolicies[name] {
+		for _, l := range g.policies[name] {
 			p.Limits = append(p.Limits, engine.PolicyLimit{Limit: l})
 		}
-		decideAt(table, at, setPolicy(name, p))
+		decideAt(table, g.at, setPolicy(name, p))
 	}
 }
 
 var holdRuns = flag.Int("hold-runs", 20, "how many runs of 3000 operations TestHoldsAreAsTheModelSays makes")
 
+// outcomes counts operations that did something.
+type outcomes struct{ reserved, committed, extended, divided int }
+
+// compare carries out one operation, compares its answer with the model's, and lets time pass.
+func (g *holdTraffic) compare(t *testing.T, m *holdModel, table *engine.Table, i int) (n outcomes) {
+	op := g.next()
+	want, got := m.do(g.at, &op), decideAt(table, g.at, op)
+	g.looks(t, m, table)
+	if op.Code == engine.OpRefund || op.Code == engine.OpReset || op.Code == engine.OpPolicy {
+		return n
+	}
+	got = engine.Decision{Status: got.Status, Allowed: got.Allowed, Remaining: got.Remaining * one(got.Allowed > 0),
+		Value: got.Value}
+	require.Equal(t, want, got, "operation %d: %s id %s ttl %d", i, describeCheck(&op), op.ID, op.TTLNs)
+	n.divided = int(one(paidBySeveral(&got)))
+	n.reserved = int(one(op.Code == engine.OpReserve && got.Allowed > 0))
+	n.committed = int(one(op.Code == engine.OpCommit && got.Allowed > 0))
+	if op.Code == engine.OpExtend && got.Allowed > 0 && op.Extension() > g.extended[string(op.Key)] {
+		g.extended[string(op.Key)] = op.Extension()
+		n.extended++
+	}
+	g.pass()
+	return n
+}
+
 // TestHoldsAreAsTheModelSays checks every answer against the model, in random orders of holding, settling, expiring,
 // taking, refunding and resetting.
 func TestHoldsAreAsTheModelSays(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
-	reserved, ended, extended, divided := 0, 0, 0, 0
+	var all outcomes
 	for seed := range uint64(*holdRuns) {
-		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, extended: map[string]int64{}}
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, extended: map[string]int64{},
+			policies: modelPolicies}
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)
 		}
 		m := &holdModel{maps.Clone(modelPolicies), map[string]*heldLimiter{}, map[string]*heldHold{},
 			map[string]extension{}}
 		table := metaTable(8)
-		setModelPolicies(table, g.at)
+		g.setPolicies(table)
 		for i := range 3000 {
-			op := g.next()
-			want, got := m.do(g.at, &op), decideAt(table, g.at, op)
-			g.looks(t, m, table)
-			if op.Code == engine.OpRefund || op.Code == engine.OpReset || op.Code == engine.OpPolicy {
-				continue
-			}
-			got = engine.Decision{Status: got.Status, Allowed: got.Allowed,
-				Remaining: got.Remaining * one(got.Allowed > 0), Value: got.Value}
-			divided += int(one(paidBySeveral(&got)))
-			require.Equal(t, want, got, "seed %d, operation %d: %s id %s ttl %d", seed, i, describeCheck(&op),
-				op.ID, op.TTLNs)
-			reserved += int(one(op.Code == engine.OpReserve && got.Allowed > 0))
-			ended += int(one(op.Code == engine.OpCommit && got.Allowed > 0))
-			if op.Code == engine.OpExtend && got.Allowed > 0 && op.Extension() > g.extended[string(op.Key)] {
-				g.extended[string(op.Key)] = op.Extension()
-				extended++
-			}
-			g.pass()
+			n := g.compare(t, m, table, i)
+			all.reserved, all.committed = all.reserved+n.reserved, all.committed+n.committed
+			all.extended, all.divided = all.extended+n.extended, all.divided+n.divided
 		}
 	}
-	require.Greater(t, reserved, 1000)
-	require.Greater(t, ended, 1000)
-	require.Greater(t, extended, 500)
-	require.Greater(t, divided, 500)
+	require.Greater(t, all.reserved, 1000)
+	require.Greater(t, all.committed, 1000)
+	require.Greater(t, all.extended, 500)
+	require.Greater(t, all.divided, 500)
 }
 
 // paidBySeveral reports whether several alternatives paid.
@@ -236,13 +276,13 @@ func (g *holdTraffic) looks(t *testing.T, m *holdModel, table *engine.Table) {
 func TestReplicasAgreeOnHolds(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(16) {
-		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true, policies: modelPolicies}
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)
 		}
 		replicas := replicasOf(t, seed)
 		for _, r := range replicas {
-			setModelPolicies(r.table, g.at)
+			g.setPolicies(r.table)
 		}
 		for range 150 {
 			b := block{at: g.at}

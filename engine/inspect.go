@@ -138,11 +138,8 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.SpanMs(store.StrikeBlockedNs(e.State()))
 	}
-	if k := s.OpenAllocations(c); k.Ref != 0 && !store.StaleAllocations(c, &k) {
-		set := leases.Read(k.Entry.State())
-		info.Bytes += s.Slab.Len(k.Ref) + store.IndexBytes + set.Bytes(&s.Slab)
-		set.Hide(&s.Slab, s.NowNs)
-		info.Holders = s.HoldsIn(&set)
+	if holds, bytes := s.HoldsOn(c); bytes > 0 {
+		info.Holders, info.Bytes = holds, info.Bytes+bytes
 	}
 	if info.Algorithm == TokenBucket {
 		info.AtMs = (s.NowNs + s.OffsetNs) / 1e6

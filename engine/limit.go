@@ -60,9 +60,11 @@ const (
 	MaxIDLen     = rule.MaxIDLen
 	MaxHolderLen = rule.MaxHolderLen
 	MaxHolders   = rule.MaxHolders
-	MaxReasonLen = rule.MaxReasonLen
-	MaxSteps     = rule.MaxSteps
-	MaxPolicyLen = rule.MaxPolicyLen
+
+	MaxAllocations = rule.MaxAllocations
+	MaxReasonLen   = rule.MaxReasonLen
+	MaxSteps       = rule.MaxSteps
+	MaxPolicyLen   = rule.MaxPolicyLen
 )
 
 // The errors of ParseDuration.

@@ -128,7 +128,7 @@ const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
 	OutOfMemory            // no memory is left for a new entry, a block of a log, or a new limit
-	TooManyHolders         // the key has MaxHolders leases, or a limit of an OpReserve has MaxHolders holds
+	TooManyHolders         // the key has MaxHolders leases, or a limiter of a hold has MaxAllocations
 	NotRefundable          // the algorithm cannot give units back, or an OpReserve or an Else has a limit of strikes
 	Overflow               // the change of a counter exceeds 64 bits, or a count of a script exceeds MaxUnits
 	UnknownPolicy          // the policy does not exist; in a check Pair is the number of its pair

@@ -33,6 +33,11 @@ func PlacementOf(c Change) (p Placement, err error) {
 		if key, ok = store.KeyOfToken(key); !ok {
 			return p, ErrStored
 		}
+	case store.AllocationBlocks:
+		var ok bool
+		if key, _, ok = store.SplitBlockKey(key); !ok {
+			return p, ErrStored
+		}
 	case store.StorageKinds[store.Blocks]:
 		_, everywhere, ok := store.ReadStoredBlocks(c.Value[1:])
 		if !ok {

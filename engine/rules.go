@@ -21,15 +21,17 @@ const (
 	// RulesManyBlocks: the version of a block everywhere is a part of its entry and not of the order (order.go), and
 	// more blocks everywhere may be in force.
 	RulesManyBlocks
+	// RulesManyHolds: a limiter may have MaxAllocations allocations of holds instead of MaxHolders.
+	RulesManyHolds
 	// RulesNewest are the rules of a table on which SetRules was not called.
-	RulesNewest = RulesManyBlocks
+	RulesNewest = RulesManyHolds
 )
 
 // SetRules changes the rules by which the table decides from now on.
 func (t *Table) SetRules(r Rules) {
 	if t.Rules() != r {
 		t.rules.Store(uint32(r))
-		t.eachShard(Stamp{}, func(s *shard) { s.OldRules = r < RulesDefinitions })
+		t.eachShard(Stamp{}, func(s *shard) { s.OldRules, s.FewHolds = r < RulesDefinitions, r < RulesManyHolds })
 	}
 }
 

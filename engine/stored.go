@@ -22,6 +22,8 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 		return true, t.order.load(value)
 	case store.StorageKinds[store.Bundles]:
 		return t.loadBundle(at, key[1:], value)
+	case store.AllocationBlocks:
+		return t.loadBlock(at, key[1:], value)
 	}
 	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
 	if kind >= uint8(store.NumStoredKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] ||
@@ -34,7 +36,7 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	}
 	defer s.mu.Unlock()
 	s.NowNs = max(s.NowNs, at.NowNs)
-	if !more {
+	if !more && !s.Extends(&c, value[1:]) {
 		s.Unload(&c)
 	}
 	return s.Load(&c, kind, value[1:])
@@ -56,6 +58,9 @@ func (t *Table) Unload(key []byte) error {
 		return nil
 	case store.StorageKinds[store.Bundles]:
 		return t.unloadBundle(key[1:])
+	case store.AllocationBlocks:
+		_, err := t.loadBlock(Stamp{}, key[1:], nil)
+		return err
 	}
 	s, c, err := t.stored(key)
 	if err != nil {
@@ -64,6 +69,24 @@ func (t *Table) Unload(key []byte) error {
 	defer s.mu.Unlock()
 	s.Unload(&c)
 	return nil
+}
+
+// loadBlock is Load for a block of allocations, or Unload if the value is empty.
+func (t *Table) loadBlock(at Stamp, key, value []byte) (bool, error) {
+	name, number, ok := store.SplitBlockKey(key)
+	if !ok {
+		return false, ErrStored
+	}
+	h, s := t.find(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	c := store.Cell{Hash: h, Key: name}
+	if len(value) == 0 {
+		s.UnloadBlock(&c, number)
+		return false, nil
+	}
+	return true, s.LoadBlock(&c, number, value)
 }
 
 // loadBundle is Load for the limiters of a policy and a key that are stored together. name names limiter number 0.
@@ -98,10 +121,20 @@ func bundleName(name []byte) bool {
 
 // OrderKey returns the part of a storage key that orders changes. If two changes have the same part, Load and Unload
 // must be called in the order in which Drain handed them out. All limiters of a policy for one key have the same part,
-// because they may be stored together or one by one.
+// because they may be stored together or one by one. So have the allocations of a limiter.
 func OrderKey(key []byte) []byte {
-	if len(key) > 1 && (key[0] == store.StorageKinds[store.Limiters] || key[0] == store.StorageKinds[store.Bundles]) {
+	if len(key) < 2 {
+		return key
+	}
+	switch key[0] {
+	case store.StorageKinds[store.Limiters], store.StorageKinds[store.Bundles]:
 		return routingKey(key[1:])
+	case store.StorageKinds[store.Allocations]:
+		return key[1:]
+	case store.AllocationBlocks:
+		if name, _, ok := store.SplitBlockKey(key[1:]); ok {
+			return name
+		}
 	}
 	return key
 }
@@ -234,6 +267,6 @@ func (t *Table) Usage() (entries, bytes int64) {
 
 // renew makes the next Drain hand out the whole entry.
 func (s *shard) renew(r arena.Ref) {
-	store.UnkeepLog(s.Slab.At(r))
+	s.Unkeep(r)
 	s.Changed(r)
 }

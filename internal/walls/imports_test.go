@@ -59,6 +59,10 @@ var walls = []wall{
 			"engine/internal/trie engine/internal/unitlog engine/network",
 		"decides: without a clock, a disk or a network every node computes the same"},
 	{"engine/hashslot", "", "maps keys to slots as Redis Cluster does, and knows no limit"},
+	{"engine/internal/allocations",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/rule",
+		"keeps the allocations of a limiter, and gives nothing back"},
 	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
 	{"engine/internal/arith", "", "computes with numbers whose meaning its users know"},
 	{"engine/internal/calendar",
@@ -78,9 +82,9 @@ var walls = []wall{
 			"engine/internal/rule engine/internal/unitlog",
 		"computes what a script does to its key, and finds no keys"},
 	{"engine/internal/store",
-		"engine/internal/arena engine/internal/arith engine/internal/codec " +
-			"engine/internal/leases engine/internal/rule engine/internal/script " +
-			"engine/internal/unitlog",
+		"engine/internal/allocations engine/internal/arena engine/internal/arith " +
+			"engine/internal/codec engine/internal/leases engine/internal/rule " +
+			"engine/internal/script engine/internal/unitlog",
 		"keeps entries, evicts and stores them, and decides nothing"},
 	{"engine/internal/trie", "", "keeps values by their hashes, and knows none of them"},
 	{"engine/internal/unitlog",

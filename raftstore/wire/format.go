@@ -27,6 +27,8 @@ func FormatOf(op *engine.Op) byte {
 // and a cluster the way back to an older version, until the rules make a difference.
 func Preferred(op *engine.Op) byte {
 	switch {
+	case op.Code == engine.OpReserve:
+		return growing
 	case op.Code == engine.OpBlockEverywhere, op.Code == engine.OpFollow:
 		return manyBlocks
 	case op.High, op.Code == engine.OpPolicy, op.Code == engine.OpBlock:
@@ -39,6 +41,8 @@ func Preferred(op *engine.Op) byte {
 // builds after 0.1.0 wrote formats 5 to 10.
 func RulesOf(format byte) engine.Rules {
 	switch {
+	case format >= growing:
+		return engine.RulesManyHolds
 	case format >= manyBlocks:
 		return engine.RulesManyBlocks
 	case format >= added:

@@ -22,6 +22,9 @@ const (
 	// MaxHolders bounds the leases on one key. To find a lease is a scan, and a scan of a thousand leases delays
 	// other decisions by some microseconds.
 	MaxHolders = 1000
+	// MaxAllocations bounds the allocations of holds in one limiter. A hold that was extended may have several. The
+	// bound keeps the release of all of them, when they end at once, below a second.
+	MaxAllocations = 1 << 20
 	// MaxPolicyLen bounds a policy's name in bytes.
 	MaxPolicyLen = 64
 	// MaxReasonLen bounds the text that explains a block, in bytes.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arena"
@@ -91,45 +93,53 @@ func (s *Store) UpToDate(c *Cell) {
 // RestoreUnits gives units of ended holds back to a limiter that was just opened.
 func (s *Store) RestoreUnits(c *Cell) {
 	if s.HasAllocations() {
-		s.releaseDue(c)
+		s.releaseDue(c, math.MaxInt)
 	}
 }
 
-// releaseDue is RestoreUnits for a store that has allocations. It drops void allocations.
-func (s *Store) releaseDue(c *Cell) {
+// shortRelease is how many allocations the collection of ended allocations gives back in one step, and how many a brief
+// look does: less than the work of a check.
+const shortRelease = 16
+
+// releaseDue is RestoreUnits for a store that has allocations. It drops void allocations. It may give back only most
+// allocations of a list, those that ended first.
+func (s *Store) releaseDue(c *Cell, most int) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 {
 		return
 	}
-	set := leases.Read(k.Entry.State())
+	l := s.listOf(k.Entry)
 	switch {
 	case StaleAllocations(c, &k):
 		if !s.Looking {
 			s.Drop(&k)
 		}
-	case s.NowNs < set.SoonestNs:
+	case s.NowNs < s.IdleAtNs(k.Entry):
+	case s.Looking && s.Brief && l != nil && l.Due(s.NowNs, shortRelease):
+		s.Skipped = true
 	case s.Looking:
 		s.copyForRead(c)
-		s.releaseEnded(c.Entry, s.allocationsIn(&set))
+		s.releaseEnded(c.Entry, s.endedOf(k.Entry, s.NowNs))
 		c.Live = !s.idle(c.Entry)
+	case l != nil:
+		s.releaseListed(c.Entry, l, most)
+		s.storeList(&k, l)
+		s.Reduced(c)
 	default:
-		s.storeMarks(&set, s.releaseEnded(c.Entry, s.allocationsIn(&set)))
+		set := leases.Read(k.Entry.State())
+		s.storeMarks(&set, s.releaseEnded(c.Entry, s.allAllocations(k.Entry)))
 		set.Sweep(&s.Slab, s.NowNs)
 		s.storeAllocations(&k, &set)
 		s.Reduced(c)
 	}
 }
 
-// releaseEnded gives ended allocations back to a limiter, in the order of their ends. It returns the allocations that
-// have not ended.
-func (s *Store) releaseEnded(e Entry, list []allocation) (rest []allocation) {
-	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
-	for len(list) > 0 && list[0].endsNs <= s.NowNs {
-		if !list[0].keep {
-			s.releaseAllocation(e, &list[0], list[0].units, list[0].endsNs, list[1:])
-		}
-		list = list[1:]
-	}
+// inOrder sorts allocations of a set in the order in which their units were taken. The others of equal marks are void,
+// or their order makes no difference.
+func (s *Store) inOrder(list []allocation) []allocation {
+	slices.SortFunc(list, func(a, b allocation) int {
+		return cmp.Or(a.mark.Compare(b.mark), bytes.Compare(a.id, b.id), cmp.Compare(a.units, b.units))
+	})
 	return list
 }
 
@@ -158,10 +168,19 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 		return
 	}
 	k, limit, set := Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}, *s.Limits.At(c.Entry.Limit()), leases.Set{}
+	now := allocation{endsNs: endsNs, units: units, keep: keep, mark: s.markOf(c.Entry)}
 	if s.Open(&k); k.Ref != 0 {
+		l := s.listOf(k.Entry)
+		if l == nil && !s.FewHolds && leases.Read(k.Entry.State()).Count >= listFrom && !s.memory.closed() {
+			l = s.spread(k.Entry)
+		}
+		if l != nil {
+			s.addListed(c, &k, l, id, &now)
+			return
+		}
 		set = leases.Read(k.Entry.State())
 		if own := s.allocationsOf(&set, id); len(own) > 0 {
-			if s.addToNewest(c, &set, own, units) {
+			if s.addToNewest(c, &set, own, &now) {
 				s.storeAllocations(&k, &set)
 				return
 			}
@@ -171,9 +190,8 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 			}
 		}
 	}
-	now := allocation{keep: keep}
 	x := leases.Lease{ExpiresNs: endsNs, Units: now.lease(units), ID: append(s.allocationName[:markLen], id...)}
-	writeWide(x.ID, s.markOf(c.Entry))
+	writeWide(x.ID, now.mark)
 	if !s.AdmitBytes(set.Growth(&s.Slab, x.ID), c.Ref) || !s.Ensure(&k, kindAllocations, leases.StateLen) {
 		return
 	}
@@ -186,6 +204,25 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 	s.Touched(&k)
 }
 
+// MayAllocate reports whether memory is left for an allocation of a hold in a limiter.
+func (s *Store) MayAllocate(c *Cell, id []byte) bool {
+	k, name := Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}, s.allocationName[:markLen+len(id)]
+	s.Open(&k)
+	switch {
+	case !s.memory.closed():
+		return true
+	case k.Ref == 0:
+		return s.Slab.HasSlot(EntryLen(len(c.Key), leases.StateLen)) &&
+			s.Slab.HasSlot(new(leases.Set).Growth(&s.Slab, name))
+	}
+	if l := s.listOf(k.Entry); l != nil {
+		return !l.Full()
+	}
+	set := leases.Read(k.Entry.State())
+	n := set.Growth(&s.Slab, name)
+	return n == 0 || s.Slab.HasSlot(n)
+}
+
 // allocationsOf lists the allocations of one hold in the order in which their units were taken. The list is valid
 // until the set changes.
 func (s *Store) allocationsOf(set *leases.Set, id []byte) []allocation {
@@ -196,28 +233,62 @@ func (s *Store) allocationsOf(set *leases.Set, id []byte) []allocation {
 	return own
 }
 
-// HoldsIn returns how many holds the allocations of a set belong to.
-func (s *Store) HoldsIn(set *leases.Set) int {
-	ids := map[string]struct{}{}
-	for _, x := range s.allocationsIn(set) {
-		ids[string(x.id)] = struct{}{}
-	}
-	return len(ids)
-}
-
 // addToNewest adds units that a hold took just now to its newest allocation, if no units of others are between them.
-func (s *Store) addToNewest(c *Cell, set *leases.Set, own []allocation, units int64) bool {
-	newest, mark := &own[len(own)-1], s.markOf(c.Entry)
-	before := mark
-	if l := s.Limits.At(c.Entry.Limit()); IsBucket(c.Entry.Kind()) {
-		before = mark.Sub(l.Rate.Grains(units))
-	}
-	if newest.mark != before {
+func (s *Store) addToNewest(c *Cell, set *leases.Set, own []allocation, now *allocation) bool {
+	newest := &own[len(own)-1]
+	if newest.mark != s.markBefore(c, now.units) {
 		return false
 	}
-	set.SetUnits(&s.Slab, newest.at, newest.lease(newest.units+units))
-	writeWide(set.IDAt(&s.Slab, newest.at), mark)
+	set.SetUnits(&s.Slab, newest.at, newest.lease(newest.units+now.units))
+	writeWide(set.IDAt(&s.Slab, newest.at), now.mark)
 	return true
+}
+
+// markBefore returns the mark that a hold's newest allocation has if no units of others were taken between it and the
+// units that the hold took just now.
+func (s *Store) markBefore(c *Cell, units int64) arith.Uint128 {
+	mark := s.markOf(c.Entry)
+	if l := s.Limits.At(c.Entry.Limit()); IsBucket(c.Entry.Kind()) {
+		return mark.Sub(l.Rate.Grains(units))
+	}
+	return mark
+}
+
+// AllocationsOf returns how many allocations a limiter has.
+func (s *Store) AllocationsOf(c *Cell) int {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 {
+		return 0
+	}
+	if l := s.listOf(k.Entry); l != nil {
+		return l.Count()
+	}
+	return int(leases.Read(k.Entry.State()).Count)
+}
+
+// HoldsOn returns how many holds have valid allocations in a limiter that have not ended, and the bytes of all
+// allocations.
+func (s *Store) HoldsOn(c *Cell) (holds, bytes int) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || StaleAllocations(c, &k) {
+		return 0, 0
+	}
+	bytes = s.Slab.Len(k.Ref) + IndexBytes
+	ids := map[string]struct{}{}
+	l := s.listOf(k.Entry)
+	if l != nil {
+		for x := range l.Ended(s.NowNs) {
+			ids[string(x.ID)] = struct{}{}
+		}
+		return l.Holds() - len(ids), bytes + int(l.Bytes())
+	}
+	set := leases.Read(k.Entry.State())
+	bytes += set.Bytes(&s.Slab)
+	set.Hide(&s.Slab, s.NowNs)
+	for _, x := range s.allocationsIn(&set) {
+		ids[string(x.id)] = struct{}{}
+	}
+	return len(ids), bytes
 }
 
 // CompleteAllocations removes a hold's allocations from a limiter and gives up to the given number of its units back,
@@ -225,6 +296,10 @@ func (s *Store) addToNewest(c *Cell, set *leases.Set, own []allocation, units in
 func (s *Store) CompleteAllocations(c *Cell, id []byte, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
+		return
+	}
+	if l := s.listOf(k.Entry); l != nil {
+		s.completeListed(c, &k, l, id, units)
 		return
 	}
 	set := leases.Read(k.Entry.State())
@@ -236,7 +311,7 @@ func (s *Store) CompleteAllocations(c *Cell, id []byte, units int64) {
 	for _, x := range slices.Backward(own) {
 		back := min(units, x.units)
 		units -= back
-		s.releaseAllocation(c.Entry, &x, back, s.NowNs, others)
+		moveLater(others, x.mark, s.releaseAllocation(c.Entry, &x, back, s.NowNs))
 	}
 	s.storeMarks(&set, others)
 	s.removeOldest(&set, id, len(own))
@@ -256,6 +331,10 @@ func (s *Store) removeOldest(set *leases.Set, id []byte, n int) {
 func (s *Store) UseAllocations(c *Cell, id []byte, unused int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
+		return
+	}
+	if l := s.listOf(k.Entry); l != nil {
+		s.useListed(&k, l, id, unused)
 		return
 	}
 	set := leases.Read(k.Entry.State())
@@ -282,6 +361,11 @@ func (s *Store) RenewAllocations(c *Cell, id []byte, endsNs int64) {
 	if k.Ref == 0 || !c.Live {
 		return
 	}
+	if l := s.listOf(k.Entry); l != nil {
+		l.Renew(id, endsNs)
+		s.storeList(&k, l)
+		return
+	}
 	set := leases.Read(k.Entry.State())
 	for _, x := range s.allocationsOf(&set, id) {
 		set.Renew(&s.Slab, x.at, endsNs)
@@ -296,10 +380,11 @@ func (s *Store) dropAllocations(c *Cell) {
 	}
 }
 
-// collectAllocations gives back the ended allocations in an entry of allocations.
-func (s *Store) collectAllocations(r arena.Ref) {
+// collectAllocations gives back the ended allocations in an entry of allocations, up to most of a list.
+func (s *Store) collectAllocations(r arena.Ref, most int) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}
 	s.Open(&c)
-	s.UpToDate(&c)
+	s.catchUp(&c)
+	s.releaseDue(&c, most)
 }

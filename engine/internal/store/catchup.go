@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arena"
-	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
@@ -31,10 +30,7 @@ func (s *Store) EndAllocations(c *Cell, atNs int64) {
 	if s.Looking {
 		s.copyForRead(c)
 	}
-	set := leases.Read(k.Entry.State())
-	list := s.allocationsIn(&set)
-	ended := slices.DeleteFunc(list, func(x allocation) bool { return x.endsNs > atNs })
-	s.releaseEnded(c.Entry, ended)
+	s.releaseEnded(c.Entry, s.endedOf(k.Entry, atNs))
 }
 
 // Renew makes l the limit of a limiter, before its new state is written. It asks for no memory, because every access

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/codec"
 	"github.com/weir-project/weir/engine/internal/leases"
@@ -61,6 +62,9 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 		log := unitlog.Read(st)
 		return log.AppendStored(b, &s.Slab)
 	case uint8(rule.Concurrency), kindAllocations:
+		if e.Kind() == kindAllocations && s.listOf(e) != nil {
+			return appendList(b, s.listOf(e))
+		}
 		set := leases.Read(st)
 		return set.AppendStored(b, &s.Slab)
 	case KindHold:
@@ -121,9 +125,20 @@ func UnkeepLog(e Entry) {
 	}
 }
 
+// Unkeep makes the next Drain hand out a whole log, or all blocks of a list.
+func (s *Store) Unkeep(r arena.Ref) {
+	e := Entry(s.Slab.At(r))
+	if UnkeepLog(e); e.Kind() == kindAllocations && s.listOf(e) != nil {
+		s.listOf(e).MarkAll()
+	}
+}
+
 // Unload removes an entry, if there is one, without recording the removal.
 func (s *Store) Unload(c *Cell) {
 	if c.Ref != 0 {
+		if c.Space == Allocations && s.listOf(c.Entry) != nil {
+			s.listOf(c.Entry).Unstore()
+		}
 		c.Entry.unset(flagStored)
 		s.remove(c)
 	}
@@ -141,7 +156,17 @@ func KeyOfToken(name []byte) ([]byte, bool) {
 	return name[2 : 2+n], true
 }
 
-// Load creates the entry of a cell that has none, or appends to the log of its entry.
+// Extends reports whether a stored value, without its kind, belongs to the list that an entry has already.
+func (s *Store) Extends(c *Cell, value []byte) bool {
+	if c.Ref == 0 || c.Space != Allocations || s.listOf(c.Entry) == nil {
+		return false
+	}
+	d := codec.Decoder{B: value}
+	rule.ReadLimit(&d, rule.Algorithm(d.Byte()))
+	return len(d.B) > 1 && d.B[0] == 0
+}
+
+// Load creates the entry of a cell that has none, or appends to the log or the list of its entry.
 func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 	d := codec.Decoder{B: value}
 	var limit rule.Limit
@@ -184,6 +209,8 @@ func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (
 		if limit.Algorithm != rule.NoAlgorithm {
 			s.SetLimit(c.Entry, limit)
 		}
+	case kind == kindAllocations:
+		s.SetLimit(c.Entry, limit)
 	case *s.Limits.At(c.Entry.Limit()) != *limit:
 		return false, ErrStored
 	}
@@ -221,6 +248,11 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 		set.Load(&s.Slab, d, 0, rule.MaxHolderLen, 1)
 		set.Write(st)
 	case kindAllocations:
+		if len(d.B) > 1 && d.B[0] == 0 {
+			d.Byte()
+			s.loadList(e, d)
+			return
+		}
 		var set leases.Set
 		set.Load(&s.Slab, d, markLen+1, markLen+rule.MaxIDLen, -rule.MaxUnits)
 		d.Bad = d.Bad || set.Count == 0

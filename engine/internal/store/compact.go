@@ -87,12 +87,12 @@ func (s *Store) compactEntry(at *arena.Ref, chains bool) {
 		log.Write(st)
 		return
 	}
-	switch e.Kind() {
-	case uint8(rule.Concurrency), kindAllocations:
+	switch kind := e.Kind(); {
+	case kind == uint8(rule.Concurrency), kind == kindAllocations && s.listOf(e) == nil:
 		set := leases.Read(e.State())
 		set.MoveBlocks(&s.Slab)
 		set.Write(e.State())
-	case uint8(rule.Scripted):
+	case kind == uint8(rule.Scripted):
 		script.MoveBlocks(e.State(), &s.Slab)
 	}
 }

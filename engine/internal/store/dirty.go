@@ -159,6 +159,9 @@ func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 		}
 		e.set(flagStored)
 		s.encode(b, e)
+		if e.Kind() == kindAllocations {
+			n = s.drainBlocks(b, e, r, n)
+		}
 	}
 	return n
 }

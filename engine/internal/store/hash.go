@@ -85,9 +85,8 @@ func (h *Hasher) allocations(s *Store, e Entry, b []byte) uint64 {
 	if s.catchUp(&c); StaleAllocations(&c, &Cell{Entry: e}) {
 		return 0
 	}
-	set := leases.Read(e.State())
-	list := s.allocationsIn(&set)
-	if s.NowNs >= set.SoonestNs {
+	list := s.allAllocations(e)
+	if s.NowNs >= s.IdleAtNs(e) {
 		s.copyForRead(&c)
 		list = s.releaseEnded(c.Entry, list)
 		c.Live = !s.idle(c.Entry)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"math"
+
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
@@ -32,6 +34,9 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 	case uint8(rule.Scripted):
 		return script.IdleAtNs(st)
 	case kindAllocations: // due when the first allocation ends
+		if l := s.listOf(e); l != nil {
+			return l.SoonestNs()
+		}
 		return leases.Read(st).SoonestNs
 	case KindToken, KindHold:
 		return forgetNs(st)
@@ -78,9 +83,11 @@ func (s *Store) freeState(e Entry) {
 		return
 	}
 	switch e.Kind() {
-	case uint8(rule.Concurrency), kindAllocations:
+	case uint8(rule.Concurrency):
 		set := leases.Read(e.State())
 		set.Clear(&s.Slab)
+	case kindAllocations:
+		s.freeAllocations(e)
 	case uint8(rule.Scripted):
 		script.FreeValue(e.State(), &s.Slab)
 	}
@@ -111,7 +118,7 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 	e := Entry(s.Slab.At(r))
 	idleNs := s.IdleAtNs(e)
 	if idleNs <= nowNs && e.Kind() == kindAllocations {
-		s.collectAllocations(r)
+		s.collectAllocations(r, shortRelease)
 		return
 	}
 	if idleNs <= nowNs {
@@ -155,7 +162,7 @@ func (s *Store) CollectAll(pause func()) {
 	}
 	// Entries that become idle within the current tick are in that tick's slot.
 	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs },
-		s.collectAllocations)
+		func(r arena.Ref) { s.collectAllocations(r, math.MaxInt) })
 	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, s.expire)
 }
 

@@ -67,7 +67,7 @@ func (s *Store) BeginLook(nowNs, offsetNs int64) {
 func (s *Store) EndLook() {
 	s.freeCopies()
 	s.returnBorrowed()
-	s.Looking = false
+	s.Looking, s.Brief, s.Skipped = false, false, false
 	s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"sync/atomic"
 
+	"github.com/weir-project/weir/engine/internal/allocations"
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/rule"
 )
@@ -13,7 +14,10 @@ type Store struct {
 	NowNs    int64 // the latest time seen; it never goes back
 	OffsetNs int64
 	Looking  bool // between BeginLook and EndLook
+	Brief    bool // within a look: give no long list of ended allocations back
+	Skipped  bool // the brief look did not, for a limiter that it opened
 	OldRules bool // decide by rules older than engine.RulesDefinitions
+	FewHolds bool // decide by rules older than engine.RulesManyHolds
 	Index    Index
 	Limits   limitTable
 	changes  changeLog
@@ -40,6 +44,7 @@ type Store struct {
 	copies         []Entry      // copies made for a look that have blocks of their own
 	listed         []allocation // the result of allocationsIn
 	allocationName [markLen + rule.MaxIDLen]byte
+	lists          []*allocations.List   // by number, which is in the state of an entry of allocations; nil: unused
 	bundles        int                   // entries that are bundles
 	Moves          uint64                // how often limiters of a bundle moved; see createMember
 	bundleName     [rule.MaxNameLen]byte // see locate
@@ -73,7 +78,7 @@ func (s *Store) Reset(
 	s.Wheel = newWheel()
 	s.changes = changeLog{on: trackChanges}
 	s.OnCatchUp(func(*Cell) {}, func() bool { return false })
-	s.Counts, s.bundles = counts{}, 0
+	s.Counts, s.bundles, s.lists = counts{}, 0, nil
 }
 
 func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)).Key()) }

@@ -109,18 +109,13 @@ func (s *Store) markOf(e Entry) arith.Uint128 {
 }
 
 // releaseAllocation gives units of an allocation back at a time, unless they were paid for or have left the
-// window. It moves the marks of other allocations accordingly.
-func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, others []allocation) {
+// window. It returns how far the marks of later allocations must move.
+func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64) (given arith.Uint128) {
 	l, st := s.Limits.At(e.Limit()), e.State()
 	switch l.Algorithm {
 	case rule.TokenBucket, rule.LeakyBucket:
-		given := DeficitAt(x.mark, l.Rate, atNs).Min(l.Rate.Grains(units))
+		given = DeficitAt(x.mark, l.Rate, atNs).Min(l.Rate.Grains(units))
 		SetBucket(e, BucketOf(e).SubFloor(given))
-		for i := range others {
-			if x.mark.Less(others[i].mark) {
-				others[i].mark = others[i].mark.Sub(given)
-			}
-		}
 	case rule.FixedWindow:
 		w := ReadFixed(st)
 		w.Used -= min(units, w.Used)
@@ -139,6 +134,16 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 		log.Remove(&s.Slab, int64(x.mark.Lo), units)
 		log.Write(st)
 	}
+	return given
+}
+
+// moveLater moves the marks of allocations after a mark.
+func moveLater(list []allocation, mark, by arith.Uint128) {
+	for i := range list {
+		if mark.Less(list[i].mark) {
+			list[i].mark = list[i].mark.Sub(by)
+		}
+	}
 }
 
 // MoveMarks moves the marks of a bucket's allocations when a client gives units back by OpRefund. The refund is
@@ -147,6 +152,11 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {
+		return
+	}
+	if list := s.listOf(k.Entry); list != nil {
+		list.MoveAll(l.Rate.Grains(units))
+		s.Changed(k.Ref)
 		return
 	}
 	set := leases.Read(k.Entry.State())
