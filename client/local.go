@@ -59,6 +59,7 @@ func (l *localLimiter) decide(q *Request) Decision {
 		}
 		if q.hold > 0 {
 			op.Code, op.TTLNs, op.ID = engine.OpReserve, int64(q.hold), []byte(q.ID)
+			op.Keep = q.ExpireTake
 		}
 	}
 	d := l.do(op)

@@ -39,6 +39,8 @@ type Request struct {
 	// ID is an idempotency key of up to 64 bytes: the same ID on the same key within a minute returns the first
 	// answer. See Options.IDs.
 	ID string
+	// ExpireTake makes a hold that expires keep its units: they count as used. It works for Reserve only.
+	ExpireTake bool
 
 	holder string        // of Acquire: the holder of the slot
 	hold   time.Duration // of Reserve: how long the units are held
@@ -72,6 +74,8 @@ func (q *Request) check() error {
 		wrong = "Partial requires a token bucket, a window or a policy, and excludes MaxWait"
 	case q.hold > 0 && (r.policy == "" || q.Partial || q.Peek):
 		wrong = "a hold requires a policy, and excludes Peek and Partial"
+	case q.ExpireTake && q.hold == 0:
+		wrong = "ExpireTake requires Reserve"
 	case r.kind == engine.Concurrency && q.holder == "":
 		wrong = "Slots require Acquire"
 	}
@@ -131,6 +135,9 @@ func (q *Request) holdArgs() []any {
 	}
 	if q.From.IsValid() {
 		args = append(args, "FROM", q.From.String())
+	}
+	if q.ExpireTake {
+		args = append(args, "EXPIRE", "take")
 	}
 	return append(args, "ID", q.ID)
 }

@@ -259,7 +259,7 @@ func (t *Table) Usage() (entries, bytes int64) {
 		for _, n := range s.Counts.Entries {
 			entries += n
 		}
-		bytes += s.Slab.UsedBytes()
+		bytes += s.Slab.UsedBytes() + s.ListBytes()
 		s.mu.Unlock()
 	}
 	return entries, bytes

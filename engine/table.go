@@ -135,7 +135,7 @@ func (t *Table) Clear() {
 	t.renewPolicies()
 	kept := t.clearEverywhere()
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes())
+		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes() - s.ListBytes())
 		totals, decided := s.Counts, s.decided
 		s.init(t)
 		totals.Entries, totals.Blocked = s.Counts.Entries, 0

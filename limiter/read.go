@@ -14,6 +14,8 @@ type View interface {
 	Len() int64
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
 	RandomKey() []byte
+	// Holds lists the open holds under a policy and a key. See engine.Table.
+	Holds(policy, key []byte, cursor uint64, count int) (list []engine.OpenHold, next uint64)
 	// BlocksEverywhere reads the blocks everywhere. See engine.Table.BlocksEverywhere.
 	BlocksEverywhere() engine.BlocksEverywhere
 	// FromBlock describes the block of an address. See engine.Table.FromBlock.

@@ -312,6 +312,11 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 // RandomKey returns a random key that is not idle, or nil.
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
 
+// Holds lists the open holds under a policy and a key (see engine.Table.Holds).
+func (n *Node) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	return n.table.Holds(n.clock.Now(), policy, key, cursor, count)
+}
+
 // BlocksEverywhere reads the blocks that apply everywhere (see engine.Table.BlocksEverywhere).
 func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
 	return n.table.BlocksEverywhere(n.clock.Now())

@@ -41,7 +41,10 @@ func (f *frozen) Len() int64                             { return f.table.Len(f.
 func (f *frozen) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	return f.table.Scan(f.at, cursor, count, visit)
 }
-func (f *frozen) RandomKey() []byte                          { return f.table.RandomKey(f.at, 0) }
+func (f *frozen) RandomKey() []byte { return f.table.RandomKey(f.at, 0) }
+func (f *frozen) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	return f.table.Holds(f.at, policy, key, cursor, count)
+}
 func (f *frozen) BlocksEverywhere() engine.BlocksEverywhere  { return f.table.BlocksEverywhere(f.at) }
 func (f *frozen) FromBlock(key []byte) engine.FromBlock      { return f.table.FromBlock(f.at, key) }
 func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }

@@ -41,6 +41,11 @@ func (n *Node) RandomKey() []byte {
 	return n.fsm.Table.Load().RandomKey(n.reads.LookStamp(), rand.Uint64())
 }
 
+// Holds lists the open holds under a policy and a key; see engine.Table.Holds.
+func (n *Node) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	return n.fsm.Table.Load().Holds(n.reads.LookStamp(), policy, key, cursor, count)
+}
+
 // BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere. Their bound is that of the next
 // block.
 func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {

@@ -101,8 +101,11 @@ func (g *fakeGroup) Len() int64                                { return g.table.
 func (g *fakeGroup) BlocksEverywhere() engine.BlocksEverywhere { return g.table.BlocksEverywhere(at) }
 func (g *fakeGroup) FromBlock(key []byte) engine.FromBlock     { return g.table.FromBlock(at, key) }
 func (g *fakeGroup) Policies() *engine.Policies                { return g.table.Policies() }
-func (g *fakeGroup) RandomKey() []byte                         { return g.table.RandomKey(at, 7) }
-func (g *fakeGroup) Stats() engine.Stats                       { return g.table.StatsWithin(at, g.slots) }
+func (g *fakeGroup) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	return g.table.Holds(at, policy, key, cursor, count)
+}
+func (g *fakeGroup) RandomKey() []byte   { return g.table.RandomKey(at, 7) }
+func (g *fakeGroup) Stats() engine.Stats { return g.table.StatsWithin(at, g.slots) }
 
 func (g *fakeGroup) SharedVersion() uint64       { return g.table.SharedVersion() }
 func (g *fakeGroup) Shared() *engine.SharedItems { return g.table.Shared(at) }

@@ -93,6 +93,14 @@ func (r *Router) RandomKey() []byte {
 	return picked.RandomKey()
 }
 
+// Holds lists the open holds under a policy and a key; see engine.Table.Holds.
+func (r *Router) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	if g := r.Group(r.groupOf(key)); g != nil {
+		return g.Holds(policy, key, cursor, count)
+	}
+	return nil, 0
+}
+
 // BlocksEverywhere reads the blocks everywhere.
 func (r *Router) BlocksEverywhere() engine.BlocksEverywhere { return r.base().BlocksEverywhere() }
 

@@ -16,7 +16,8 @@ import (
 var readers = map[string]string{
 	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k",
 	"hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
-	"hlen": "HLEN k", "hkeys": "HKEYS k", "hexists": "HEXISTS k used", "zcard": "ZCARD {k}z",
+	"rl.holds": "RL.HOLDS p k",
+	"hlen":     "HLEN k", "hkeys": "HKEYS k", "hexists": "HEXISTS k used", "zcard": "ZCARD {k}z",
 	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
 	"keys": "KEYS *", "scan": "SCAN 0", "ttl": "TTL k", "pttl": "PTTL k", "type": "TYPE k", "exists": "EXISTS k",
 	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k",

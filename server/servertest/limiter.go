@@ -67,6 +67,9 @@ func (l *TableLimiter) DecideAtomic(ops []engine.Op, out []engine.Decision) erro
 func (l *TableLimiter) Inspect(key []byte) (engine.Info, bool) { return l.Table.Inspect(l.Now(), key) }
 func (l *TableLimiter) Len() int64                             { return l.Table.Len(l.Now()) }
 func (l *TableLimiter) RandomKey() []byte                      { return l.Table.RandomKey(l.Now(), 7) }
+func (l *TableLimiter) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	return l.Table.Holds(l.Now(), policy, key, cursor, count)
+}
 func (l *TableLimiter) BlocksEverywhere() engine.BlocksEverywhere {
 	return l.Table.BlocksEverywhere(l.Now())
 }

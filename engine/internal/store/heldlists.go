@@ -72,8 +72,8 @@ func (s *Store) noteGone(name []byte, l *allocations.List) {
 	}
 }
 
-// listBytes returns the memory of all lists.
-func (s *Store) listBytes() (n int64) {
+// ListBytes returns the memory of all lists.
+func (s *Store) ListBytes() (n int64) {
 	for _, l := range s.lists {
 		if l != nil {
 			n += l.Bytes()
