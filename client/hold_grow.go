@@ -98,8 +98,8 @@ type OpenHold struct {
 	Take       bool          // what is held then counts as used
 }
 
-// Holds lists open holds under a policy and a key. It looks at about count of them, at most 10,000, from a cursor on: 0 at
-// first, then next, until that is 0. A hold that is extended meanwhile may be listed twice.
+// Holds lists open holds under a policy and a key. It looks at about count of them, at most 10,000, from a cursor on: 0
+// at first, then next, until that is 0. A hold that is extended meanwhile may be listed twice.
 func (c *Client) Holds(
 	ctx context.Context, policy, key string, cursor uint64, count int,
 ) (list []OpenHold, next uint64, err error) {

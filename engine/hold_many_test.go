@@ -92,3 +92,97 @@ func TestReplicasAgreeOnManyHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestAFloodOfHoldsIsRefused makes holds with long ids on one limiter until memory is full. The refused ones take
+// nothing, and all others give everything back.
+func TestAFloodOfHoldsIsRefused(t *testing.T) {
+	for name, full := range map[string]engine.FullPolicy{"evicting": engine.LeastHarm, "denying": engine.Deny} {
+		h := newHolds(t, nil)
+		h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 2 << 20, WhenFull: full})
+		l := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e12}, Max: 1e6}
+		h.do(setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{{Limit: l}}}))
+		id := func(i int) string { return fmt.Sprintf("%064d", i) }
+		made := 0
+		for refused := 0; refused < 100; {
+			before := h.left("p", "k")
+			d := h.do(reserve(id(made), 1, 3600e9, "p", "k"))
+			if d.Allowed == 1 {
+				made++
+				continue
+			}
+			refused++
+			require.Equal(t, engine.OutOfMemory, d.Status, name)
+			require.Equal(t, before, h.left("p", "k"), "a refused hold must take nothing")
+			require.Equal(t, engine.NoHold, h.do(commit(id(made), 1)).Status)
+		}
+		require.Greater(t, made, 1000)
+		require.LessOrEqual(t, h.table.MemoryBytes(), int64(2<<20), name)
+		require.Equal(t, engine.OutOfMemory, h.do(extend(id(0), 1, 1)).Status)
+		require.EqualValues(t, 1e6-made, h.left("p", "k"), "a refused extension must take nothing")
+		info, _ := h.table.Inspect(h.at, []byte("policy|p|0|k"))
+		require.Equal(t, made, info.Holders, "no hold may be evicted")
+		for i := range made {
+			require.EqualValues(t, 1, h.do(cancel(id(i))).Allowed)
+		}
+		require.EqualValues(t, 1e6, h.left("p", "k"), "each hold must give its unit back")
+	}
+}
+
+// TestManyHoldsAreStoredInParts checks that a change of one of many holds is stored in few bytes, that what is stored
+// can be loaded, that a cursor of a listing keeps its meaning then, and that no memory is left after a clear.
+func TestManyHoldsAreStoredInParts(t *testing.T) {
+	table := engine.NewTable(engine.Options{Shards: 4, TrackChanges: true})
+	h := &holds{t, table, engine.Stamp{NowNs: 1e18}}
+	empty := table.MemoryBytes()
+	bucket := heldLimits["token"]
+	bucket.Max = 1e6
+	h.do(setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{{Limit: bucket}, quotaLimit(1e9)}}))
+	for i := range 3000 {
+		require.EqualValues(t, 1, h.do(reserve(fmt.Sprint("id", i), 5, 3600e9, "p", "k")).Allowed)
+	}
+	stored := entries{}
+	require.NoError(t, table.Drain(100, into(t, stored)))
+	changed := 0
+	for i := range 20 {
+		h.do(extend(fmt.Sprint("id", 7+i*100), 1, 1))
+		h.do(commit(fmt.Sprint("id", 3+i*140), 2))
+		require.NoError(t, table.Drain(100, func(changes []engine.Change) error {
+			for _, c := range changes {
+				changed += len(c.Key) + len(c.Value)
+			}
+			return into(t, stored)(changes)
+		}))
+	}
+	require.Less(t, changed/20, 8<<10, "bytes that an extension and a commit store")
+	again := loaded(t, h.at, stored, 2)
+	require.Equal(t, table.StateHash(h.at), again.StateHash(h.at))
+	for cursor, first := uint64(0), true; first || cursor != 0; first = false {
+		want, next := table.Holds(h.at, []byte("p"), []byte("k"), cursor, 100)
+		got, same := again.Holds(h.at, []byte("p"), []byte("k"), cursor, 100)
+		require.Equal(t, want, got)
+		require.Equal(t, next, same)
+		cursor = next
+	}
+	table.Clear()
+	require.LessOrEqual(t, table.MemoryBytes()-empty, int64(1<<10))
+}
+
+// TestALongReleaseIsNoDenial checks that a denial without a log entry never gives a long list of ended holds back: that
+// is left to Decide, which does it once.
+func TestALongReleaseIsNoDenial(t *testing.T) {
+	h := newHolds(t, map[string]engine.Limit{"p": quotaLimit(1000).Limit})
+	for i := range 900 {
+		h.do(reserve(fmt.Sprint("id", i), 1, 10e9, "p", "k"))
+	}
+	for name, ended := range map[string]bool{"none has ended": false, "all have ended": true} {
+		at, out, denied := h.at, make([]engine.Decision, 1), make([]bool, 1)
+		if ended {
+			at.NowNs += 10e9
+		}
+		h.table.Denials(at, []engine.Op{check(1001, "p", "k")}, out, denied)
+		require.Equal(t, !ended, denied[0], name)
+	}
+	h.pass(10e9)
+	require.Zero(t, h.do(check(1001, "p", "k")).Allowed)
+	require.EqualValues(t, 1000, h.left("p", "k"))
+}

@@ -429,8 +429,11 @@ func TestAReadNeedsItsGroupsOnly(t *testing.T) {
 				own, keyed = g, true
 			}
 		}
-		if cmd.Full == "rl.policy|list" {
+		switch cmd.Full {
+		case "rl.policy|list":
 			own = 0
+		case "rl.holds": // of a policy and a key
+			own = 1
 		}
 		for group := range 4 {
 			leaderless(group)

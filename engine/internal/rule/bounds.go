@@ -23,7 +23,7 @@ const (
 	// other decisions by some microseconds.
 	MaxHolders = 1000
 	// MaxAllocations bounds the allocations of holds in one limiter. A hold that was extended may have several. The
-	// bound keeps the release of all of them, when they end at once, below a second.
+	// bound keeps the release of all of them, when they end at once, near a second.
 	MaxAllocations = 1 << 20
 	// MaxPolicyLen bounds a policy's name in bytes.
 	MaxPolicyLen = 64

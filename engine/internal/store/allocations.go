@@ -254,43 +254,6 @@ func (s *Store) markBefore(c *Cell, units int64) arith.Uint128 {
 	return mark
 }
 
-// AllocationsOf returns how many allocations a limiter has.
-func (s *Store) AllocationsOf(c *Cell) int {
-	k := s.OpenAllocations(c)
-	if k.Ref == 0 {
-		return 0
-	}
-	if l := s.listOf(k.Entry); l != nil {
-		return l.Count()
-	}
-	return int(leases.Read(k.Entry.State()).Count)
-}
-
-// HoldsOn returns how many holds have valid allocations in a limiter that have not ended, and the bytes of all
-// allocations.
-func (s *Store) HoldsOn(c *Cell) (holds, bytes int) {
-	k := s.OpenAllocations(c)
-	if k.Ref == 0 || StaleAllocations(c, &k) {
-		return 0, 0
-	}
-	bytes = s.Slab.Len(k.Ref) + IndexBytes
-	ids := map[string]struct{}{}
-	l := s.listOf(k.Entry)
-	if l != nil {
-		for x := range l.Ended(s.NowNs) {
-			ids[string(x.ID)] = struct{}{}
-		}
-		return l.Holds() - len(ids), bytes + int(l.Bytes())
-	}
-	set := leases.Read(k.Entry.State())
-	bytes += set.Bytes(&s.Slab)
-	set.Hide(&s.Slab, s.NowNs)
-	for _, x := range s.allocationsIn(&set) {
-		ids[string(x.id)] = struct{}{}
-	}
-	return len(ids), bytes
-}
-
 // CompleteAllocations removes a hold's allocations from a limiter and gives up to the given number of its units back,
 // those that were taken last first.
 func (s *Store) CompleteAllocations(c *Cell, id []byte, units int64) {

@@ -97,10 +97,23 @@ func (s *Store) worthNs(e Entry) int64 {
 	return s.IdleAtNs(e)
 }
 
-// evictable reports whether an entry may be evicted. Blocks and holds are never evicted, because clients rely
-// on them.
-func evictable(e Entry) bool {
-	return e.Kind() != KindBlock && e.Kind() <= KindToken || e.Kind() == kindBundle
+// evictable reports whether the entry in a slot may be evicted. Blocks, holds, and limiters from which holds took units
+// are never evicted, because clients rely on them.
+func (s *Store) evictable(r arena.Ref, e Entry) bool {
+	switch kind := e.Kind(); {
+	case kind == KindToken:
+		return true
+	case kind == KindBlock || kind > KindToken && kind != kindBundle:
+		return false
+	case !s.HasAllocations():
+		return true
+	}
+	held := false
+	s.EachCell(r, func(c *Cell) {
+		k := s.OpenAllocations(c)
+		held = held || k.Ref != 0
+	})
+	return !held
 }
 
 // NearestIdle returns the entry of a sample that is worth the least, or 0 if the sample has no evictable entry
@@ -134,7 +147,7 @@ func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 			if r == 0 {
 				continue
 			}
-			if e := Entry(s.Slab.At(r)); evictable(e) {
+			if e := Entry(s.Slab.At(r)); s.evictable(r, e) {
 				seen++
 				visit(r, e)
 			}

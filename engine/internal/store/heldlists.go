@@ -268,16 +268,19 @@ func (s *Store) loadList(e Entry, d *codec.Decoder) {
 	}
 }
 
-// drainBlocks adds up to n changed blocks of a list to a batch, at least one, and returns n less their number. If blocks
-// are left, the entry stays marked as changed.
+// blockWork is how many entries take as long to encode as a block of a list.
+const blockWork = 4
+
+// drainBlocks adds changed blocks of a list to a batch, as many as n entries are worth, at least one. It returns n less
+// their worth. If blocks are left, the entry stays marked as changed.
 func (s *Store) drainBlocks(b *Batch, e Entry, r arena.Ref, n int) int {
 	l := s.listOf(e)
 	if l == nil {
 		return n
 	}
-	l.Drain(max(n, 1), func(number uint64, value func([]byte) []byte) {
+	l.Drain(max(n/blockWork, 1), func(number uint64, value func([]byte) []byte) {
 		b.Add(AllocationBlocks, string(le.AppendUint64(slices.Clone(e.Key()), number)), value)
-		n--
+		n -= blockWork
 	})
 	if l.Dirty() {
 		s.Changed(r)
@@ -319,49 +322,4 @@ func (s *Store) UnloadBlock(c *Cell, number uint64) {
 			l.Unload(number)
 		}
 	}
-}
-
-// HoldsFrom calls visit with the holds that have allocations in a limiter which have not ended, beginning with a number
-// of an allocation. It looks at up to count allocations of a list, and returns how many it looked at and the number to go
-// on with, or 0 at the end. A set has no numbers: visit gets all of its few holds.
-func (s *Store) HoldsFrom(c *Cell, from uint64, count int, visit func(id []byte)) (looked int, next uint64) {
-	k := s.OpenAllocations(c)
-	if k.Ref == 0 || StaleAllocations(c, &k) {
-		return 0, 0
-	}
-	l := s.listOf(k.Entry)
-	if l == nil {
-		seen := map[string]struct{}{}
-		for _, x := range s.allAllocations(k.Entry) {
-			if _, twice := seen[string(x.id)]; !twice && x.endsNs > s.NowNs {
-				seen[string(x.id)] = struct{}{}
-				visit(x.id)
-			}
-		}
-		return len(seen), 0
-	}
-	for x := range l.From(from) {
-		if looked == count {
-			return looked, x.Seq
-		}
-		looked++
-		if newest, _ := l.Newest(x.ID); newest.Seq == x.Seq && x.EndsNs > s.NowNs {
-			visit(x.ID)
-		}
-	}
-	return looked, 0
-}
-
-// HasAllocation reports whether a hold has an allocation in a limiter which has not ended.
-func (s *Store) HasAllocation(c *Cell, id []byte) bool {
-	k := s.OpenAllocations(c)
-	if k.Ref == 0 || StaleAllocations(c, &k) {
-		return false
-	}
-	if l := s.listOf(k.Entry); l != nil {
-		x, n := l.Newest(id)
-		return n > 0 && x.EndsNs > s.NowNs
-	}
-	set := leases.Read(k.Entry.State())
-	return slices.ContainsFunc(s.allocationsOf(&set, id), func(x allocation) bool { return x.endsNs > s.NowNs })
 }

@@ -189,7 +189,7 @@ func (s *Store) findCandidates() {
 				return // the common case; reading entries takes longer than everything else here
 			}
 			e := Entry(s.Slab.At(r))
-			if !evictable(e) || !own && !s.chainHas(e, d.class) {
+			if !own && !s.chainHas(e, d.class) || !s.evictable(r, e) {
 				return
 			}
 			if worthNs := s.worthNs(e); worthNs <= d.mostNs {
