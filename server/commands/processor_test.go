@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	processorSeed = 1
+	processorSeed = 2
 	// processorCommands is how many commands the ordinary test compares.
 	processorCommands = 30_000
 	// envCommands says how many commands to compare, and envArchitectures on which other architectures (GOARCH). A

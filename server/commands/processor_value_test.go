@@ -73,7 +73,8 @@ func (g *commandSource) value(cmd *command, name string) string {
 }
 
 // keysOf maps a command to the command that creates the keys it acts on.
-var keysOf = map[string]string{"rl.release": "rl.acquire", "rl.renew": "rl.acquire", "rl.reserve": "rl.check"}
+var keysOf = map[string]string{"rl.release": "rl.acquire", "rl.renew": "rl.acquire", "rl.reserve": "rl.check",
+	"rl.holds": "rl.check"}
 
 // kindOfKey returns the command that creates the keys which cmd acts on.
 func (g *commandSource) kindOfKey(cmd *command) string {
