@@ -21,6 +21,8 @@ type PolicyTerms struct {
 	// Report changes the limit that decisions report for a bucket: the units that its rate gives in this time. 0
 	// reports the burst.
 	Report time.Duration
+	// Record writes an event when a hold is settled, and when strikes lock a key out.
+	Record bool
 }
 
 // SetPolicy creates a policy or changes its terms. It returns the policy's version, which grows with every
@@ -54,6 +56,9 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 	}
 	if terms.Report > 0 {
 		args = append(args, "REPORT", duration(terms.Report))
+	}
+	if terms.Record {
+		args = append(args, "RECORD")
 	}
 	return c.number(ctx, false, args...)
 }
@@ -134,6 +139,7 @@ type PolicyInfo struct {
 	Owner                      string        // the owner of its file; empty: none
 	Layout                     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
 	Report                     string        // "burst", or the time of PolicyTerms.Report
+	Record                     bool          // ends of holds and lockouts are events
 	Admitted, Denied, Shadowed int64         // checks, on the node that answers
 	Stale                      time.Duration // the largest age of the data: 0 unless the connection sent READONLY
 }
@@ -155,7 +161,7 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error)
 		Name: m.text("name"), Version: m.int("version"), Limits: texts(m.list("limits")), Shadow: m.flag("shadow"),
 		Disabled:   m.flag("disabled"),
 		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"),
-		Layout: m.text("layout"), Report: m.text("report"),
+		Layout: m.text("layout"), Report: m.text("report"), Record: m.flag("record"),
 		Admitted: m.int("admitted"), Denied: m.int("denied"), Shadowed: m.int("shadowed"), Stale: m.span("stale_ms"),
 	}
 	for _, o := range m.list("overrides") {

@@ -83,7 +83,7 @@ func (l *localLimiter) scaledLimits(texts []string) ([]engine.PolicyLimit, error
 		if err != nil {
 			return nil, fmt.Errorf("this client does not know the limit %q: %w", text, err)
 		}
-		limit.Limit = scaled(limit.Limit, l.fraction)
+		limit.Limit, limit.Notify = scaled(limit.Limit, l.fraction), ""
 		all[i] = limit
 	}
 	return all, nil

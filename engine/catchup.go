@@ -88,8 +88,8 @@ func (x *bringing) adopt(t *limitChange) bool {
 		gone := store.GoneAt(l.Keep(deficit, &x.limit), l.Rate, t.AtNs)
 		x.state = outcome{gone.Hi, gone.Lo, 0}
 	case FixedWindow:
-		w := store.FixedWindow{EndNs: int64(x.state.a), Used: int64(x.state.b)}
-		if w.Used == 0 || w.EndNs <= t.AtNs {
+		w := store.FixedWindowOf(x.state.a, x.state.b)
+		if w.Unused() || w.EndNs <= t.AtNs {
 			return false
 		}
 		var ends *Calendar
@@ -100,7 +100,7 @@ func (x *bringing) adopt(t *limitChange) bool {
 		if t.to.Zone != nil { // its zone may be another one
 			w.EndNs = windowEnd(l, t.AtNs, t.offsetNs, ends)
 		}
-		x.state = outcome{uint64(w.EndNs), uint64(w.Used), 0}
+		x.state.a, x.state.b = w.Numbers()
 	case SlidingCounter:
 		w := store.SlidingCounter{StartNs: int64(x.state.a), Prev: int64(x.state.b), Cur: int64(x.state.c)}
 		if w.IdleAtNs(x.limit.WindowNs) <= t.AtNs {

@@ -53,11 +53,14 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if op.Else != 0 {
 		return s.checkDivided(op, d)
 	}
-	cost, fits := k.look(op)
-	if !fits {
-		return k.deny(op, d)
+	changed := false
+	if cost, fits := k.look(op); fits {
+		changed = k.take(s, op, cost, d)
+	} else {
+		changed = k.deny(op, d)
 	}
-	return k.take(s, op, cost, d)
+	k.tellLockouts(s, op, d)
+	return changed
 }
 
 // policy returns a policy by name, or nil. It caches the policy that was asked for last.
@@ -306,6 +309,7 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	}
 	changed = k.extend(op) || changed
 	k.admit(s, op, cost, d)
+	k.tellThresholds(s, op, cost)
 	return changed
 }
 

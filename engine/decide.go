@@ -22,7 +22,9 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 			h, s := t.find(ops[0].Key)
 			held.enter(s)
 			s.enter(at)
-			s.do(h, &ops[0], &out[0])
+			if s.do(h, &ops[0], &out[0]); ops[0].Code >= OpCheck && len(s.told) > 0 {
+				t.events.Append(s.takeTold(nil))
+			}
 		default:
 			t.decideBatch(&held, at, ops[:n], out)
 		}
@@ -80,7 +82,9 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		}
 		h, s := t.find(ops[i].Key)
 		s.enter(at)
-		s.do(h, &ops[i], &out[i])
+		if s.do(h, &ops[i], &out[i]); ops[i].Code >= OpCheck {
+			t.gather(involved)
+		}
 	}
 }
 
@@ -127,6 +131,7 @@ func (t *Table) involved(ops []Op, list []int) []int {
 // decideBatch carries out up to batchOps operations that are not wide.
 func (t *Table) decideBatch(held *lockCursor, at Stamp, ops []Op, out []Decision) {
 	var r shardBatch
+	var told batchEvents
 	r.sort(t, ops)
 	for _, i := range r.first {
 		for ; i != noOp; i = r.next[i] {
@@ -136,6 +141,8 @@ func (t *Table) decideBatch(held *lockCursor, at Stamp, ops []Op, out []Decision
 			}
 			s.enter(at)
 			s.do(r.hash[i], &ops[i], &out[i])
+			told.add(s, int(i), &ops[i])
 		}
 	}
+	told.write(t)
 }

@@ -25,7 +25,8 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 			d.RetryMs = s.SpanMs(w.EndNs)
 		}
 	}
-	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
+	end, used := w.Numbers()
+	return outcome{end, used, 0}
 }
 
 // windowEnd returns the end of the window that runs at a time. A FromFirst window begins then. ends has the bounds of

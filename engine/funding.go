@@ -208,6 +208,12 @@ func (f *funding) spend(d *Decision) (changed bool) {
 	if d.RetryMs = max(d.RetryMs, delayMs); f.op.Partial {
 		d.Allowed = f.total
 	}
+	for i := range f.last + 1 { // now that all have paid
+		if f.units[i] > 0 {
+			f.turnTo(i)
+			k.tellThresholds(f.s, f.op, f.units[i])
+		}
+	}
 	if f.op.Else != 0 {
 		d.Value = paidText(f.op.Else, f.units, func(i int) []byte { return f.op.PairAt(i).Policy })
 	}

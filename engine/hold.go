@@ -91,7 +91,8 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 	if held {
 		s.t.releaseHold(op.Key, &x, max(counted-op.Cost, 0))
 	}
-	x.Left = s.charge(&x, x.Owed(op.Cost, counted == x.Total()))
+	x.Left = s.charge(&x, op.Key, x.Owed(op.Cost, counted == x.Total()))
+	s.tellSettled(op.Key, &x, op.Cost)
 	x.Phase, x.Actual = store.HoldCompleted, op.Cost
 	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
@@ -111,7 +112,7 @@ func (s *shard) report(c *store.Cell, x *store.Hold, op *Op, d *Decision) bool {
 	s.t.eachAllocation(x, func(s *shard, c *store.Cell, source int) { s.UseAllocations(c, op.Key, unused[source]) })
 	var due store.BySource
 	due[x.LastSource()] = more
-	*d = Decision{Allowed: 1, Remaining: s.charge(x, due)}
+	*d = Decision{Allowed: 1, Remaining: s.charge(x, op.Key, due)}
 	s.writeHold(c, x)
 	return true
 }
@@ -142,6 +143,7 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 	}
 	s.t.releaseHold(op.Key, &x, x.Total()-x.Actual)
 	x.Phase, d.Allowed = store.HoldCancelled, 1
+	s.tellSettled(op.Key, &x, x.Actual)
 	s.storeHold(&c, &x)
 	return true
 }
@@ -192,17 +194,17 @@ func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell, s
 
 // charge takes units for a hold from its sources, even from a limit with fewer units left. It returns the fewest units
 // that a limit of the last source then has left, or -1 if all policies of that source are gone.
-func (s *shard) charge(x *store.Hold, due store.BySource) (left int64) {
+func (s *shard) charge(x *store.Hold, id []byte, due store.BySource) (left int64) {
 	for i := range x.LastSource() + 1 {
 		if due[i] > 0 || i == x.LastSource() {
-			left = s.checker.charge(s, x.SourcePairs(i), x.High, due[i])
+			left = s.checker.charge(s, x.SourcePairs(i), x.High, id, due[i])
 		}
 	}
 	return left
 }
 
 // charge takes units from all limits of some pairs of a hold.
-func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, units int64) (left int64) {
+func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte, units int64) (left int64) {
 	k.clear()
 	look := Op{High: high}
 	for _, pair := range pairs {
@@ -223,8 +225,11 @@ func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, units int6
 		}
 	}
 	for i := range k.parts {
-		k.parts[i].reopen()
-		k.parts[i].ask(0)
+		p := &k.parts[i]
+		if p.reopen(); units > 0 {
+			p.tellThresholds(s, k.groups[p.pair].policy, id, units)
+		}
+		p.ask(0)
 	}
 	var d Decision
 	k.tightest(&d)

@@ -15,6 +15,8 @@ type Placement struct {
 	Block bool
 	// Order marks the version of the shared items, which a restored group counts anew.
 	Order bool
+	// Event marks a part of the log of events of one group.
+	Event bool
 }
 
 // PlacementOf returns the placement of a stored entry. The entry is one that Drain handed out, and not a removal.
@@ -28,6 +30,8 @@ func PlacementOf(c Change) (p Placement, err error) {
 		return Placement{Policy: true}, nil
 	case orderClass:
 		return Placement{Order: true}, nil
+	case eventClass:
+		return Placement{Event: true}, nil
 	case store.StorageKinds[store.Tokens]:
 		var ok bool
 		if key, ok = store.KeyOfToken(key); !ok {

@@ -50,7 +50,9 @@ type Policy struct {
 	Layout string
 	// ReportNs changes the limit that decisions report for a bucket: the units that its rate gives in this time
 	// (0..MaxWindowNs). 0 reports Limit.Max.
-	ReportNs  int64
+	ReportNs int64
+	// Record makes the end of a hold and a lockout events.
+	Record    bool
 	Overrides []Override // in the order of matching: exact keys, then patterns, the longest first
 
 	origin
@@ -64,7 +66,8 @@ type Policy struct {
 	bundleBytes int            // of the limiters in the bundle of a key; 0 for a policy without bundles
 	apart       []int          // indexes in Limits, without 0: their limiters are in no bundle
 	layout      layout         // Layout, parsed
-	simple      bool           // no overrides, neither shadow nor disabled, and previewable
+	simple      bool           // no overrides, neither shadow nor disabled, previewable, and no Notify
+	notifies    bool           // a limit has Notify
 	tally       *tally
 }
 
@@ -74,6 +77,8 @@ type PolicyLimit struct {
 	Limit  Limit
 	WaitNs int64 // as Op.WaitNs
 	Zone   *Zone // the time zone of a calendar window; nil for any other window
+	// Notify are the thresholds of which events report that the limit's used units reached them; of FixedWindow only.
+	Notify Thresholds
 }
 
 // Override gives other limits to the keys that match a pattern.
@@ -166,6 +171,9 @@ func (l *PolicyLimit) valid() bool {
 	calendar := l.Limit.Algorithm == FixedWindow && l.Limit.Mode.Calendar()
 	if !l.Limit.Valid() || l.Limit.Max < least || l.Limit.Max > most || l.WaitNs < 0 || l.WaitNs > MaxWindowNs ||
 		calendar != (l.Zone != nil) || calendar && !l.Zone.Valid() {
+		return false
+	}
+	if !l.Notify.Valid() || l.Notify != "" && l.Limit.Algorithm != FixedWindow {
 		return false
 	}
 	steps := l.Limit.Steps

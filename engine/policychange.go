@@ -47,7 +47,7 @@ func (c *PolicyChange) Valid(name []byte) bool {
 		return c.Terms != nil && len(c.Terms.Overrides) == 0 && c.validAs(name)
 	case PolicyOverride, PolicyUnoverride:
 		return c.Terms != nil && len(c.Terms.Overrides) == 1 && c.Terms.Layout == "" && c.Terms.ReportNs == 0 &&
-			c.validAs(name)
+			!c.Terms.Record && c.validAs(name)
 	}
 	return c.Terms == nil
 }
@@ -79,7 +79,7 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 		t := c.Terms
 		next.Limits, next.Shadow, next.Disabled = t.Limits, t.Shadow, t.Disabled
 		next.RetryNs, next.Reserved = t.RetryNs, t.Reserved
-		next.Layout, next.ReportNs = t.Layout, t.ReportNs
+		next.Layout, next.ReportNs, next.Record = t.Layout, t.ReportNs, t.Record
 		if c.Own {
 			next.Owner = t.Owner
 		}

@@ -12,14 +12,17 @@ import (
 )
 
 // The stored form of a policy. Integers are varints, and texts are preceded by their length. Format 2 adds an
-// owner. Format 3 begins with a bit set, which tells which of owner, layout and reportNs follow. A policy is
+// owner. Format 3 begins with a bit set, which tells which of owner, layout, reportNs and events follow. A policy is
 // stored in the oldest format that has its fields, so that older versions can read it.
 //
-//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved
+//	policy   = format [fields] [owner] [layout] [reportNs] [events] version flags retryNs reserved
 //	           zones limits overrides(n, override ...)
 //	zones    = n (name changes(n, seconds since the previous change, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
+//	events   = record notified(n, number thresholds ...)
+//
+// The numbers of events count the limits of the policy and then those of the overrides.
 
 const (
 	policyFormat = 1
@@ -32,6 +35,7 @@ const (
 	fieldOwner = 1 << iota
 	fieldLayout
 	fieldReport
+	fieldEvents
 	numFields = iota
 )
 
@@ -74,7 +78,7 @@ func (p *Policy) Append(b []byte) []byte {
 // fields returns the fields of format 3 that the policy needs.
 func (p *Policy) fields() int64 {
 	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout |
-		arith.OneIf(p.ReportNs != 0)*fieldReport
+		arith.OneIf(p.ReportNs != 0)*fieldReport | arith.OneIf(p.Record || p.hasThresholds())*fieldEvents
 }
 
 func (e *policyEncoder) fields(p *Policy, fields int64) {
@@ -87,6 +91,24 @@ func (e *policyEncoder) fields(p *Policy, fields int64) {
 	}
 	if fields&fieldReport != 0 {
 		e.int(p.ReportNs)
+	}
+	if fields&fieldEvents != 0 {
+		e.events(p)
+	}
+}
+
+func (e *policyEncoder) events(p *Policy) {
+	e.int(arith.OneIf(p.Record))
+	n := int64(0)
+	for _, l := range p.allLimits() {
+		n += arith.OneIf(l.Notify != "")
+	}
+	e.int(n)
+	for i, l := range p.allLimits() {
+		if l.Notify != "" {
+			e.int(int64(i))
+			e.text(string(l.Notify))
+		}
 	}
 }
 
@@ -173,6 +195,7 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 		o := Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()}
 		p.Overrides = append(p.Overrides, o)
 	}
+	d.giveThresholds(p)
 	if d.Bad || len(d.B) > 0 {
 		return nil, fmt.Errorf("%w: policy %q", ErrStored, name)
 	}
@@ -182,6 +205,9 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 type policyDecoder struct {
 	codec.Decoder
 	zones []*Zone
+	// notify has the thresholds by the number of the limit; events is whether the policy has this field.
+	notify map[int]Thresholds
+	events bool
 }
 
 func (d *policyDecoder) text(most int64) string { return string(d.Bytes(d.Within(1, most))) }
@@ -199,10 +225,33 @@ func (d *policyDecoder) fields(p *Policy) {
 	if fields&fieldReport != 0 {
 		p.ReportNs = d.Within(1, MaxWindowNs)
 	}
+	if d.events = fields&fieldEvents != 0; d.events {
+		p.Record, d.notify = d.Within(0, 1) == 1, map[int]Thresholds{}
+		for n := d.Within(0, maxLimits); n > 0 && !d.Bad; n-- {
+			number := int(d.Within(0, maxLimits-1))
+			d.notify[number] = Thresholds(d.text(MaxThresholds))
+		}
+	}
+}
+
+// maxLimits bounds the limits of a policy and its overrides.
+const maxLimits = MaxPolicyLimits * (MaxOverrides + MaxGlobs + 1)
+
+// giveThresholds gives the limits of a decoded policy their thresholds.
+func (d *policyDecoder) giveThresholds(p *Policy) {
+	given := 0
+	for i, l := range p.allLimits() {
+		if t, ok := d.notify[i]; ok {
+			l.Notify = t
+			given++
+			d.Bad = d.Bad || !l.valid()
+		}
+	}
+	d.Bad = d.Bad || given != len(d.notify) || d.events && !p.Record && given == 0
 }
 
 func (d *policyDecoder) zoneList() {
-	for n := d.Within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.Bad; n-- {
+	for n := d.Within(0, maxLimits); n > 0 && !d.Bad; n-- {
 		d.zones = append(d.zones, d.zone())
 	}
 }

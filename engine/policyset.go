@@ -16,6 +16,7 @@ type Policies struct {
 
 	byName map[string]*Policy
 	bytes  int  // of all policies, encoded
+	tells  bool // a policy may write events
 	moves  bool // limiters of a policy may lag behind its definitions, or might have in an earlier set
 }
 
@@ -58,6 +59,7 @@ func (s *Policies) with(p *Policy) *Policies {
 	next := s.without(p.Name)
 	next.byName[p.Name] = p
 	next.Layouts = layoutsOf(next.byName)
+	next.tells = next.tells || p.notifies || p.Record
 	next.moves = next.moves || p.moves
 	next.bytes += len(p.appendStored(nil))
 	return next
@@ -71,6 +73,9 @@ func (s *Policies) without(name string) *Policies {
 		delete(next.byName, name)
 	}
 	next.Layouts = layoutsOf(next.byName)
+	for _, p := range next.All() {
+		next.tells = next.tells || p.notifies || p.Record
+	}
 	return next
 }
 
@@ -87,7 +92,8 @@ func (p *Policy) ready(counts *tally) *Policy {
 		}
 	}
 	p.readyHistory()
-	p.simple = !p.overridden && !p.Shadow && !p.Disabled && p.previewable()
+	p.notifies = p.hasThresholds()
+	p.simple = !p.overridden && !p.Shadow && !p.Disabled && !p.notifies && p.previewable()
 	p.bundleBytes = p.reservedBytes()
 	p.apart = nil
 	for i := 1; i < len(p.Limits); i++ {

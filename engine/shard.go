@@ -24,6 +24,7 @@ type shard struct {
 	scriptBuffer []byte                          // memory for the byte string that a script reads
 	fetched      uint64                          // keeps prefetches from being optimized away
 	checker      checker                         // used by checks whose first key is in this shard
+	told         []Event                         // of the operation that is carried out; see tell
 }
 
 // decided are the counters of Stats that decisions of this shard increment.

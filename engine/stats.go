@@ -18,6 +18,9 @@ type Stats struct {
 	Delays         int64 // strikes that were admitted with a delay
 	Penalties      int64 // penalties that strikes began
 	Lockouts       int64 // penalties of the last step
+	Events         int64 // events ever written
+	EventsDropped  int64 // events that the log has no longer
+	EventsBytes    int64 // memory of the events that it has
 }
 
 // Add adds the counters of another table.
@@ -34,7 +37,8 @@ func (s *Stats) Add(other *Stats) {
 		{&s.Keys, other.Keys}, {&s.MemoryBytes, other.MemoryBytes}, {&s.MaxMemoryBytes, other.MaxMemoryBytes},
 		{&s.Expired, other.Expired}, {&s.Evicted, other.Evicted}, {&s.ForgivenUnits, other.ForgivenUnits},
 		{&s.Strikes, other.Strikes}, {&s.Successes, other.Successes}, {&s.Delays, other.Delays},
-		{&s.Penalties, other.Penalties}, {&s.Lockouts, other.Lockouts},
+		{&s.Penalties, other.Penalties}, {&s.Lockouts, other.Lockouts}, {&s.Events, other.Events},
+		{&s.EventsDropped, other.EventsDropped}, {&s.EventsBytes, other.EventsBytes},
 	} {
 		*pair.sum += pair.n
 	}

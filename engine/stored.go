@@ -20,6 +20,8 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 		return t.loadPolicy(string(key[1:]), value)
 	case orderClass:
 		return true, t.order.load(value)
+	case eventClass:
+		return true, loadedEvent(t.events.Load(string(key[1:]), value))
 	case store.StorageKinds[store.Bundles]:
 		return t.loadBundle(at, key[1:], value)
 	case store.AllocationBlocks:
@@ -55,6 +57,9 @@ func (t *Table) Unload(key []byte) error {
 		t.policies.Store(t.policies.Load().without(string(key[1:])))
 		return nil
 	case orderClass:
+		return nil
+	case eventClass:
+		t.events.Unload(string(key[1:]))
 		return nil
 	case store.StorageKinds[store.Bundles]:
 		return t.unloadBundle(key[1:])
@@ -191,6 +196,14 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	}
 	t.drainPolicies(&b)
 	t.order.drain(&b)
+	for more := true; more; {
+		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) { b.Add(eventClass, key, write) })
+		if b.Len() >= maxChunk || b.Full() {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
 	for i := range t.shards {
 		s := &t.shards[i]
 		for more := true; more; {
@@ -224,7 +237,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 			})
 		})
 		if full == 0 {
-			return sum + hashPolicies(&h, t.policies.Load()) + t.order.hash(&h)
+			return sum + hashPolicies(&h, t.policies.Load()) + t.order.hash(&h) + t.hashEvents(&h)
 		}
 	}
 }
@@ -238,6 +251,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	if cursor == 0 {
 		t.renewPolicies()
+		t.events.Renew(false)
 	}
 	for n := 0; ; n++ { // n counts a segment as one more entry, which bounds a walk over empty segments
 		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *store.Segment) {

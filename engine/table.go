@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/engine/internal/events"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/store"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	TrackChanges bool
 	// HashSeed is the secret of the hashes of keys; zero means a random one.
 	HashSeed HashSeed
+	// EventsBytes bounds the log of events, at least MinEventsBytes; 0 means DefaultEventsBytes. Replicas must have the
+	// same bound.
+	EventsBytes int64
 }
 
 const (
@@ -66,6 +70,7 @@ type Table struct {
 
 	everywhere everywhereIndex
 	order      order
+	events     *events.Log
 }
 
 // NewTable returns an empty table.
@@ -88,6 +93,7 @@ func NewTable(o Options) *Table {
 	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
 	t.everywhere.used.CountIn(t.memory.Used())
 	t.policies.Store(newPolicies())
+	t.events = events.New(o.EventsBytes)
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
 		t.shards[i].number = i
@@ -129,10 +135,11 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 }
 
 // Clear removes limiters, blocks, holds and remembered IDs, but keeps the totals of Stats. It does not record
-// the removals for Drain, because the caller clears the store as well. Policies stay, and the next Drain hands
-// all of them out again.
+// the removals for Drain, because the caller clears the store as well. Policies and events stay, and the next Drain
+// hands all of them out again.
 func (t *Table) Clear() {
 	t.renewPolicies()
+	t.events.Renew(true)
 	kept := t.clearEverywhere()
 	t.eachShard(Stamp{}, func(s *shard) {
 		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes() - s.ListBytes())
@@ -173,6 +180,8 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 		st.Lockouts += s.decided.lockouts
 	})
 	st.MemoryBytes, st.MaxMemoryBytes = t.memory.UsedBytes(), t.opts.MaxMemoryBytes
+	log := t.events.Position()
+	st.Events, st.EventsDropped, st.EventsBytes = int64(log.Last), int64(log.Dropped()), log.Bytes
 	return st
 }
 

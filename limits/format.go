@@ -62,6 +62,9 @@ func Text(l *engine.PolicyLimit) string {
 	if l.Zone != nil && l.Zone.Name != "UTC" {
 		text += " TZ " + l.Zone.Name
 	}
+	if l.Notify != "" {
+		text += " NOTIFY " + NotifyText(l.Notify)
+	}
 	return text
 }
 

@@ -47,7 +47,8 @@ type form struct {
 var forms = [...]form{
 	{"TOKENBUCKET", engine.TokenBucket, 2, "rate burst, like TOKENBUCKET 10/s 100", MaxWait, ""},
 	{"LEAKYBUCKET", engine.LeakyBucket, 2, "rate capacity, like LEAKYBUCKET 10/s 100", 0, "the capacity"},
-	{"FIXED", engine.FixedWindow, 2, "window max [FIRST] [TZ zone], like FIXED 1m 100", First | Zone, ""},
+	{"FIXED", engine.FixedWindow, 2, "window max [FIRST] [TZ zone] [NOTIFY threshold ...], like FIXED 1m 100",
+		First | Zone, ""},
 	{"SLIDING", engine.SlidingLog, 2, "window max, like SLIDING 1m 100", 0, "the max"},
 	{"SLIDINGCOUNTER", engine.SlidingCounter, 2, "window max, like SLIDINGCOUNTER 1m 100", 0, "the max"},
 	{"STRIKE", engine.Strike, 3, "window threshold penalty [threshold penalty ...] [ATTEMPTS] [EXTEND], where a " +
@@ -81,6 +82,9 @@ func (r *Reader) Limit(args [][]byte) (l engine.PolicyLimit, err error) {
 	}
 	l.Limit.Algorithm = f.algorithm
 	rest, err := r.Args(&l.Limit, args[1:])
+	if err == nil {
+		rest, err = notify(&l, rest)
+	}
 	switch {
 	case err != nil:
 		return l, err

@@ -228,6 +228,10 @@ func (b *Unpacked) mine(chunk []engine.Change, slots hashslot.Range) (mine []eng
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
+		case at.Event:
+			if b.parts[b.of].slots != slots { // cursors mean nothing in another group
+				continue
+			}
 		case at.Policy || at.Order || !slots.Has(at.Slot):
 			continue
 		case at.Block:
@@ -255,7 +259,8 @@ func (b *Unpacked) load(part int) error {
 	}
 	p := b.parts[part]
 	b.loaded, b.of = nil, -1
-	table := engine.NewTable(engine.Options{IDLifetimeNs: p.IDLifetimeNs, TrackChanges: true})
+	table := engine.NewTable(engine.Options{IDLifetimeNs: p.IDLifetimeNs, TrackChanges: true,
+		EventsBytes: math.MaxInt64}) // the restored group drops what is beyond its own bound
 	if err := b.loadTo(p, table); err != nil {
 		return err
 	}

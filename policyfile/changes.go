@@ -45,7 +45,7 @@ func (p *Policy) owned(owner string) engine.Op {
 func sameTerms(a, b *engine.Policy) bool {
 	bare := func(p *engine.Policy) []byte {
 		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,
-			Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs}).Append(nil)
+			Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs, Record: p.Record}).Append(nil)
 	}
 	return bytes.Equal(bare(a), bare(b))
 }

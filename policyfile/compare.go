@@ -26,6 +26,7 @@ type Terms struct {
 	Reserved     string     `json:"reserved"` // like 20%; 0%: none
 	Layout       string     `json:"layout"`   // empty: none
 	Report       string     `json:"report"`   // burst, or a duration
+	Record       bool       `json:"record"`
 	Overrides    []Override `json:"overrides"`
 }
 

@@ -60,6 +60,9 @@ func (t *Terms) text() string {
 	if t.reports() {
 		terms = append(terms, "REPORT", t.Report)
 	}
+	if t.Record {
+		terms = append(terms, "RECORD")
+	}
 	return text(t.Name, t.Limits, withOwner(terms, t.Owner))
 }
 

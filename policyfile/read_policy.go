@@ -47,6 +47,7 @@ func (p *policyReader) read(terms *yaml.Node) error {
 		"reserved":    valued("RESERVED"),
 		"layout":      valued("LAYOUT"),
 		"report":      valued("REPORT"),
+		"record":      flag("RECORD"),
 		"overrides":   func(n *yaml.Node) error { overrides = n; return nil },
 	})
 	if err != nil {

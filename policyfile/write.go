@@ -22,6 +22,7 @@ type (
 		Reserved   string        `yaml:"reserved,omitempty"`
 		Layout     string        `yaml:"layout,omitempty"`
 		Report     string        `yaml:"report,omitempty"`
+		Record     bool          `yaml:"record,omitempty"`
 		Overrides  []overrideOut `yaml:"overrides,omitempty"`
 	}
 	overrideOut struct {
@@ -54,7 +55,7 @@ func Write(w io.Writer, owner string, all []Terms) error {
 
 func (t *Terms) out() policyOut {
 	p := policyOut{Limits: t.Limits, Shadow: t.Shadow, Disabled: t.Disabled, RetryAfter: durationText(t.RetryAfterMs),
-		Layout: t.Layout}
+		Layout: t.Layout, Record: t.Record}
 	if t.Reserved != "0%" {
 		p.Reserved = t.Reserved
 	}

@@ -1,12 +1,14 @@
 package raftstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
@@ -82,7 +84,7 @@ func newNode(o host.Options) *Node {
 		own: own, raft: &consensus.Raft{Ended: make(chan struct{})},
 		queue: queue.New(o.MaxValueBytes, o.Host.Window),
 		cluster: &membership.Cluster{
-			TestClock: o.TestClock, IDLifetimeNs: o.IDLifetimeNs(), Groups: o.Groups,
+			TestClock: o.TestClock, IDLifetimeNs: o.IDLifetimeNs(), EventsBytes: cmp.Or(o.EventsBytes(), engine.DefaultEventsBytes), Groups: o.Groups,
 			BelongTo: own.Identity.BelongTo, Log: own.Log, Fatal: own.Fatal,
 		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),

@@ -57,7 +57,7 @@ func (n *Node) newLeadership(m *fsm.FSM) *leadership.Leadership {
 	return leadership.New(leadership.Config{
 		Self: o.NodeID, Group: o.Group, Groups: o.Groups, Heartbeat: o.Heartbeat, StalledAfter: o.StalledAfter,
 		Downtime:     persistence.Downtime{Credit: o.MaxDowntimeCredit, Step: o.MaxCalendarStep},
-		IDLifetimeNs: o.IDLifetimeNs(), TestClock: o.TestClock,
+		IDLifetimeNs: o.IDLifetimeNs(), EventsBytes: o.EventsBytes(), TestClock: o.TestClock,
 		Raft: n.raft, FSM: m, Queue: n.queue, Confirms: n.confirms, AppendTime: n.logs.Times.Median,
 		Agree: func() byte {
 			n.format.Agree()

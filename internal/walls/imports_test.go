@@ -54,7 +54,7 @@ var walls = []wall{
 		"measures weir as another process"},
 	{"engine",
 		"engine/hashslot engine/internal/arena engine/internal/arith engine/internal/calendar " +
-			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
+			"engine/internal/codec engine/internal/events engine/internal/heavy engine/internal/leases " +
 			"engine/internal/rule engine/internal/script engine/internal/store " +
 			"engine/internal/trie engine/internal/unitlog engine/network",
 		"decides: without a clock, a disk or a network every node computes the same"},
@@ -69,6 +69,7 @@ var walls = []wall{
 		"engine/internal/arith engine/internal/rule",
 		"finds the windows of a calendar"},
 	{"engine/internal/codec", "", "reads stored numbers and bytes"},
+	{"engine/internal/events", "engine/internal/codec", "keeps a log, and does not know why an event is written"},
 	{"engine/internal/heavy", "", "counts keys and knows no limit"},
 	{"engine/internal/leases",
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +

@@ -154,7 +154,7 @@ func change(name string, c engine.PolicyChange) engine.Op {
 func set(p *engine.Policy, reset uint64) engine.Op {
 	terms := &engine.Policy{
 		Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs, Reserved: p.Reserved,
-		Owner: p.Owner, Layout: p.Layout, ReportNs: p.ReportNs,
+		Owner: p.Owner, Layout: p.Layout, ReportNs: p.ReportNs, Record: p.Record,
 	}
 	op := change(p.Name, engine.PolicyChange{Do: engine.PolicySet, Terms: terms, Own: true})
 	op.WaitNs = int64(reset)

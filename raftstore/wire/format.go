@@ -9,7 +9,7 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
-	case op.Code == engine.OpExtend, op.Keep, op.Else != 0:
+	case op.Code == engine.OpExtend, op.Keep, op.Else != 0, op.Code == engine.OpPolicy && tells(op.Policy):
 		return growing
 	case op.Code == engine.OpBind:
 		return binding
@@ -94,6 +94,9 @@ func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
 	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides,
 		func(o engine.Override) bool { return in(o.Limits) }))
 }
+
+// tells reports whether a policy change has NOTIFY or RECORD.
+func tells(change *engine.PolicyChange) bool { return change.Terms != nil && change.Terms.Tells() }
 
 // reported reports whether a policy change has a layout or REPORT.
 func reported(change *engine.PolicyChange) bool {

@@ -30,14 +30,14 @@ func policyCommands() []*command {
 				params: []param{paramPolicy},
 				reply: "A map: `name`, `version`, `limits` as they are typed, `overrides`, `shadow` and `disabled` " +
 					"(1 or 0), `retry_after_ms`, `reserved`, the counts of " +
-					"checks on this node, `owner` (empty without one), `layout`, and `report` (`burst` or a " +
-					"duration). An override has the pattern, its limits (none for UNLIMITED), and its remaining " +
+					"checks on this node, `owner` (empty without one), `layout`, `report` (`burst` or a " +
+					"duration), and `record` (1 or 0). An override has the pattern, its limits (none for UNLIMITED), and its remaining " +
 					"milliseconds (-1 for ever). The counts are `admitted`, `denied`, and `shadowed` for checks " +
 					"that a shadow would have denied. " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
 					{"RL.POLICY GET login",
 						"name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 " +
-							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
+							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst record 0", ""}},
 				read: baseState(runPolicyGet)},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast",
 				summary: "The names of all policies, in order",
@@ -77,7 +77,8 @@ func policySetCommand() *command {
 		name: "SET", flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
 		summary: "Make a policy, or give it other terms",
 		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate " +
-			"burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
+			"burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone] [NOTIFY " +
+			"threshold ...]`, " +
 			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty " +
 			"[threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or " +
 			"from none. From a change on the new limits count, for idle keys as well, and what was used stays used, " +
@@ -100,6 +101,7 @@ func policySetCommand() *command {
 				"Two policies may not have layouts that make the same name, unless one layout is more specific"},
 			{"REPORT per", "the integer `limit` that checks answer for a bucket: the units that its rate gives in " +
 				"this time, at least 1, or with `BURST` its size; `BURST` unless given"},
+			{"RECORD", "write an [event](policies.md#events) when a hold is settled or strikes lock a key out"},
 			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and " +
 				"-_.:, or `NONE` for no owner"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
@@ -166,7 +168,7 @@ func runPolicyGet(s *Session, v limiter.View, args [][]byte) {
 		return
 	}
 	counts := p.Counts()
-	s.Map(14 + s.staleFields())
+	s.Map(15 + s.staleFields())
 	s.Pair("name", p.Name)
 	s.PairInt("version", int64(p.Version))
 	s.Bulk("limits")
@@ -186,6 +188,7 @@ func runPolicyGet(s *Session, v limiter.View, args [][]byte) {
 	s.Pair("owner", p.Owner)
 	s.Pair("layout", p.Layout)
 	s.Pair("report", limits.ReportText(p.ReportNs))
+	s.PairInt("record", int64(oneIf(p.Record)))
 	s.stale()
 }
 

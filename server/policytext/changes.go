@@ -20,8 +20,8 @@ type Change struct {
 // changes are the subcommands that change a policy.
 var changes = []Change{
 	{"SET", -6, "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] " +
-		"[RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF " +
-		"version]", readSet},
+		"[RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [RECORD] [OWNER owner] [KEEP " +
+		"usage|RESET] [IF version]", readSet},
 	{"OVERRIDE", -5, "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument " +
 		"...]|UNLIMITED|NONE [TTL duration] [IF version]", readOverride},
 	{"DEL", -3, "name [IF version]", readDelete},

@@ -52,5 +52,8 @@ func Words(p *engine.Policy) (limitTexts []string, terms []string) {
 	if p.ReportNs > 0 {
 		terms = append(terms, "REPORT", engine.FormatDuration(p.ReportNs))
 	}
+	if p.Record {
+		terms = append(terms, "RECORD")
+	}
 	return limitTexts, terms
 }

@@ -31,6 +31,8 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			p.Shadow = true
 		case "DISABLED":
 			p.Disabled = true
+		case "RECORD":
+			p.Record = true
 		case "RESET":
 			change.Reset = true
 		case "KEEP": // KEEP usage, the default
@@ -46,7 +48,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 		default:
 			err = limits.Bad("option",
 				"must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
-					"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
+					"REPORT duration, RECORD, KEEP usage, RESET, OWNER owner or IF version", args[0])
 		}
 		if err != nil {
 			return err
@@ -116,7 +118,7 @@ func ifArg(change *engine.PolicyChange, b []byte) error {
 }
 
 // termWords are the words that end the arguments of a LIMIT.
-var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET",
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "RECORD", "KEEP", "RESET",
 	"OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {

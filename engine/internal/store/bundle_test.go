@@ -61,7 +61,7 @@ func (b bundles) use(t *testing.T, number int, key string, n int64) Cell {
 	case rule.SlidingCounter:
 		SlidingCounter{b.NowNs, 0, n}.write(st)
 	case rule.FixedWindow:
-		FixedWindow{b.NowNs + l.WindowNs, n}.write(st)
+		FixedWindow{b.NowNs + l.WindowNs, n, 0}.Write(st)
 	default:
 		SetBucket(c.Entry, GoneAt(l.Rate.Grains(n), l.Rate, b.NowNs))
 	}
@@ -239,7 +239,7 @@ func TestABundleExpiresWithItsLastMember(t *testing.T) {
 	require.True(t, b.Ensure(&c, uint8(rule.FixedWindow), LimitStateLen(&forever)))
 	b.SetLimit(c.Entry, &forever)
 	c.Relink = true
-	FixedWindow{1<<63 - 1, 1}.write(c.Entry.State())
+	FixedWindow{1<<63 - 1, 1, 0}.Write(c.Entry.State())
 	b.Touched(&c)
 	b.drain(t)
 

@@ -65,16 +65,29 @@ func (x *Hold) Unused(units int64) (by BySource) {
 // Owed returns how a cost that is not counted yet is divided among the sources. If the units of the hold still count,
 // only what is beyond them is owed. Otherwise each source owes what it paid of the cost.
 func (x *Hold) Owed(cost int64, counted bool) (by BySource) {
+	if counted {
+		by[x.LastSource()] = max(cost-x.Total(), 0)
+		return by
+	}
+	if by = x.Paid(cost); len(x.Sources) == 0 {
+		by[0] -= x.Actual
+	}
+	for i, s := range x.Sources {
+		by[i] -= s.Used
+	}
+	return by
+}
+
+// Paid returns how a true cost is divided among the sources.
+func (x *Hold) Paid(cost int64) (by BySource) {
+	if len(x.Sources) == 0 {
+		by[0] = cost
+		return by
+	}
 	beyond := max(cost-x.Total(), 0)
-	switch {
-	case counted:
-	case len(x.Sources) == 0:
-		by[0] = cost - beyond - x.Actual
-	default:
-		unused := x.Unused(x.Total() - (cost - beyond))
-		for i, s := range x.Sources {
-			by[i] = s.Taken - s.Used - unused[i]
-		}
+	unused := x.Unused(x.Total() - (cost - beyond))
+	for i, s := range x.Sources {
+		by[i] = s.Taken - unused[i]
 	}
 	by[x.LastSource()] += beyond
 	return by

@@ -54,7 +54,7 @@ func (s *Store) RemoveUnits(e Entry, l *rule.Limit, units int64) {
 	case rule.FixedWindow:
 		w := ReadFixed(st)
 		w.Used -= units
-		w.write(st)
+		w.Write(st)
 	case rule.SlidingCounter:
 		w := ReadSlidingCounter(st).Roll(s.NowNs, l.WindowNs)
 		fromCur := min(units, w.Cur)
@@ -119,7 +119,7 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64) (gi
 	case rule.FixedWindow:
 		w := ReadFixed(st)
 		w.Used -= min(units, w.Used)
-		w.write(st)
+		w.Write(st)
 	case rule.SlidingCounter:
 		w := ReadSlidingCounter(st) // not rolled: the result must not depend on the time of this call
 		switch int64(x.mark.Lo) {

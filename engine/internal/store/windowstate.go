@@ -2,22 +2,42 @@ package store
 
 import "github.com/weir-project/weir/engine/internal/arith"
 
-// FixedWindow is the state of a fixed window, the end and the units used: endNs(8) used(8).
-type FixedWindow struct{ EndNs, Used int64 }
+// FixedWindow is the state of a fixed window, the end and the units used: endNs(8) used(7) told(1). No window has more
+// units than seven bytes can count.
+type FixedWindow struct {
+	EndNs, Used int64
+	Told        uint8 // the highest threshold in percent that an event of this window reports; 0: none
+}
+
+// toldShift is the position of Told above Used.
+const toldShift = 56
 
 // ReadFixed decodes the state of a fixed window.
-func ReadFixed(b []byte) FixedWindow {
-	return FixedWindow{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))}
+func ReadFixed(b []byte) FixedWindow { return FixedWindowOf(le.Uint64(b), le.Uint64(b[8:])) }
+
+// FixedWindowOf decodes the two numbers of a state.
+func FixedWindowOf(end, used uint64) FixedWindow {
+	return FixedWindow{int64(end), int64(used & (1<<toldShift - 1)), uint8(used >> toldShift)}
 }
 
-func (w FixedWindow) write(b []byte) {
-	le.PutUint64(b, uint64(w.EndNs))
-	le.PutUint64(b[8:], uint64(w.Used))
+// Numbers returns the two numbers of the state.
+func (w FixedWindow) Numbers() (end, used uint64) {
+	return uint64(w.EndNs), uint64(w.Used) | uint64(w.Told)<<toldShift
 }
+
+// Write stores the window in a state.
+func (w FixedWindow) Write(b []byte) {
+	end, used := w.Numbers()
+	le.PutUint64(b, end)
+	le.PutUint64(b[8:], used)
+}
+
+// Unused reports whether the window is the same as none.
+func (w FixedWindow) Unused() bool { return w.Used == 0 && w.Told == 0 }
 
 // idleAtNs returns the end of the window. An unused window is idle.
 func (w FixedWindow) idleAtNs() int64 {
-	if w.Used == 0 {
+	if w.Unused() {
 		return 0
 	}
 	return w.EndNs

@@ -68,6 +68,8 @@ func readTerms(reply []any) (t policyfile.Terms, err error) {
 			t.Layout, err = redis.String(value, nil)
 		case "report":
 			t.Report, err = redis.String(value, nil)
+		case "record":
+			t.Record, err = redis.Bool(value, nil)
 		case "overrides":
 			t.Overrides, err = readOverrides(value)
 		}

@@ -321,7 +321,7 @@ func (m *FSM) put(t *engine.Table, format byte) {
 
 // adopt makes a new, empty table with the constants of the cluster.
 func (m *FSM) adopt(f Constants, format byte) {
-	m.options.IDLifetimeNs, m.options.HashSeed = f.IDLifetimeNs, f.HashSeed
+	m.options.IDLifetimeNs, m.options.HashSeed, m.options.EventsBytes = f.IDLifetimeNs, f.HashSeed, f.EventsBytes
 	m.put(engine.NewTable(m.options), format)
 	m.Founded(f)
 }

@@ -210,6 +210,7 @@ func (m *FSM) load(id string) error {
 					s.Format, m.Newest)
 		}
 		m.options.IDLifetimeNs, m.options.HashSeed = s.Founding.IDLifetimeNs, s.Founding.HashSeed
+		m.options.EventsBytes = s.Founding.EventsBytes
 		table = engine.NewTable(m.options)
 		loader.Table = table
 		return s.At, nil

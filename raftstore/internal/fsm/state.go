@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -36,6 +37,8 @@ type Constants struct {
 	// HashSeed is the seed of every node's table, so that a cursor of Scan means the same on each. It is zero in a
 	// cluster that older versions founded, until its leader proposes one. A table takes the seed when it is made.
 	HashSeed engine.HashSeed `json:",omitzero"`
+	// EventsBytes bounds the log of events of the group; 0 means engine.DefaultEventsBytes.
+	EventsBytes int64 `json:",omitempty"`
 }
 
 // ConstantsOf returns the constants Groups, Group and Slots of a group.
@@ -46,6 +49,9 @@ func ConstantsOf(group, groups int) Constants {
 	}
 	return f
 }
+
+// EventsBound returns the bound of the log of events.
+func (f Constants) EventsBound() int64 { return cmp.Or(f.EventsBytes, engine.DefaultEventsBytes) }
 
 // Form returns the oldest form of the log that has the constants.
 func (f Constants) Form() byte {
@@ -68,6 +74,8 @@ func (f Constants) check() error {
 	switch {
 	case f.ClusterID == "" || f.IDLifetimeNs <= 0:
 		return fmt.Errorf("a founding entry without %q", "ClusterID")
+	case f.EventsBytes != 0 && f.EventsBytes < engine.MinEventsBytes:
+		return fmt.Errorf("a founding entry with %d bytes of events", f.EventsBytes)
 	case f.Slots == nil && f.Groups == 0 && f.Group == 0:
 		return nil
 	case f.Slots == nil || !hashslot.ValidGroups(f.Groups.N()) || f.Group < 0 || f.Group >= f.Groups.N() ||

@@ -208,6 +208,14 @@ func (o *Options) check() error {
 // IDLifetimeNs returns how long a cluster that this node founds remembers idempotency keys.
 func (o *Options) IDLifetimeNs() int64 { return cmp.Or(o.Table.IDLifetimeNs, int64(time.Minute)) }
 
+// EventsBytes returns the bound of the events of a cluster that this node founds, 0 for the default.
+func (o *Options) EventsBytes() int64 {
+	if o.Table.EventsBytes == engine.DefaultEventsBytes {
+		return 0
+	}
+	return o.Table.EventsBytes
+}
+
 // DenyWhenFull reports whether a leader without memory denies, and does not evict.
 func (o *Options) DenyWhenFull() bool { return o.Table.WhenFull != 0 }
 

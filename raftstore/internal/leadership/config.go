@@ -23,6 +23,7 @@ type Config struct {
 	StalledAfter  time.Duration        // see host.Options
 	Downtime      persistence.Downtime // what counts as passed after a cold start
 	IDLifetimeNs  int64                // of a cluster that this node founds
+	EventsBytes   int64                // of a cluster that this node founds; 0: the default
 	TestClock     bool
 
 	Raft       *consensus.Raft

@@ -152,7 +152,11 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 	f := fsm.ConstantsOf(l.Group, l.Groups)
 	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IDLifetimeNs, l.TestClock, engine.NewHashSeed()
 	// A new cluster begins with the newest rules that its members know.
-	if err := l.propose(r, f, l.Agree()); err != nil {
+	agreed := l.Agree()
+	if agreed >= wire.Growing {
+		f.EventsBytes = l.EventsBytes
+	}
+	if err := l.propose(r, f, agreed); err != nil {
 		l.Log.Warn("the cluster could not be founded yet", "error", err)
 		return false
 	}

@@ -14,7 +14,8 @@ import (
 type Cluster struct {
 	TestClock    bool
 	IDLifetimeNs int64
-	Groups       int // of this process
+	EventsBytes  int64 // the bound of the events
+	Groups       int   // of this process
 	// BelongTo records the cluster in the data directory, and reports whether that is news.
 	BelongTo func(clusterID string, groups wire.GroupCount) (news bool, err error)
 	Log      *slog.Logger
@@ -31,6 +32,11 @@ func (c *Cluster) Joined(f fsm.Constants) {
 		c.Log.Warn("the cluster remembers idempotency keys for another time than this node's flag says; the "+
 			"cluster's setting applies",
 			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(c.IDLifetimeNs))
+	}
+	if f.EventsBound() != c.EventsBytes {
+		c.Log.Warn("the cluster keeps events in another memory than this node's flag says; the cluster's setting "+
+			"applies",
+			"cluster", f.EventsBound(), "here", c.EventsBytes)
 	}
 	news, err := c.BelongTo(f.ClusterID, f.Groups)
 	if err != nil {
