@@ -22,6 +22,10 @@ type View interface {
 	FromBlock(key []byte) engine.FromBlock
 	// Top returns the heaviest keys of this node. See engine.Table.Top.
 	Top(v engine.Verdict, n int) []engine.Heavy
+	// Events and EventsBefore read the log of events of a Raft group, counted from 0. See engine.Table.Events. A group
+	// that has ended here has none.
+	Events(group int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{})
+	EventsBefore(group int, atMs int64) uint64
 	// Policies returns the policies in force. The result is immutable.
 	Policies() *engine.Policies
 }

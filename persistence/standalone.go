@@ -333,6 +333,14 @@ func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 // Policies returns the policies in force.
 func (n *Node) Policies() *engine.Policies { return n.table.Policies() }
 
+// Events reads the log of events; see engine.Table.Events.
+func (n *Node) Events(_ int, after uint64, most int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return n.table.Events(after, most)
+}
+
+// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
+func (n *Node) EventsBefore(_ int, atMs int64) uint64 { return n.table.EventsBefore(atMs) }
+
 // Stats describes the table.
 func (n *Node) Stats() engine.Stats { return n.table.Stats(n.clock.Now()) }
 

@@ -55,6 +55,14 @@ func (f *frozen) LastSave() time.Time                        { return time.Time{
 func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
 func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
 
+// Events reads the log of events; see engine.Table.Events.
+func (f *frozen) Events(_ int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return f.table.Events(after, n)
+}
+
+// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
+func (f *frozen) EventsBefore(_ int, atMs int64) uint64 { return f.table.EventsBefore(atMs) }
+
 // client returns a client of a server that decides with f.
 func (f *frozen) client() (*commands.Local, error) {
 	srv, err := server.New(server.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, f)

@@ -76,6 +76,14 @@ func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 // Policies returns the policies in force at the last entry applied here.
 func (n *Node) Policies() *engine.Policies { return n.fsm.Table.Load().Policies() }
 
+// Events reads the log of events; see engine.Table.Events.
+func (n *Node) Events(_ int, after uint64, most int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return n.fsm.Table.Load().Events(after, most)
+}
+
+// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
+func (n *Node) EventsBefore(_ int, atMs int64) uint64 { return n.fsm.Table.Load().EventsBefore(atMs) }
+
 // Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.fsm.Table.Load().StatsWithin(n.fsm.LastStamp(), n.owned())

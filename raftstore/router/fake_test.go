@@ -104,8 +104,16 @@ func (g *fakeGroup) Policies() *engine.Policies                { return g.table.
 func (g *fakeGroup) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
 	return g.table.Holds(at, policy, key, cursor, count)
 }
-func (g *fakeGroup) RandomKey() []byte   { return g.table.RandomKey(at, 7) }
-func (g *fakeGroup) Stats() engine.Stats { return g.table.StatsWithin(at, g.slots) }
+
+// Events reads the log of events; see engine.Table.Events.
+func (g *fakeGroup) Events(_ int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return g.table.Events(after, n)
+}
+
+// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
+func (g *fakeGroup) EventsBefore(_ int, atMs int64) uint64 { return g.table.EventsBefore(atMs) }
+func (g *fakeGroup) RandomKey() []byte                     { return g.table.RandomKey(at, 7) }
+func (g *fakeGroup) Stats() engine.Stats                   { return g.table.StatsWithin(at, g.slots) }
 
 func (g *fakeGroup) SharedVersion() uint64       { return g.table.SharedVersion() }
 func (g *fakeGroup) Shared() *engine.SharedItems { return g.table.Shared(at) }

@@ -120,6 +120,24 @@ func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 // another group answers.
 func (r *Router) Policies() *engine.Policies { return r.base().Policies() }
 
+// Events reads the log of events of a group. Each group counts its own.
+func (r *Router) Events(group int, after uint64, n int) (
+	[]engine.Event, engine.EventsPosition, <-chan struct{},
+) {
+	if g := r.Group(group); g != nil {
+		return g.Events(group, after, n)
+	}
+	return nil, engine.EventsPosition{First: 1}, nil
+}
+
+// EventsBefore returns the cursor of the newest event of a group before a time.
+func (r *Router) EventsBefore(group int, atMs int64) uint64 {
+	if g := r.Group(group); g != nil {
+		return g.EventsBefore(group, atMs)
+	}
+	return 0
+}
+
 // Stats returns the sums of the statistics of all groups.
 func (r *Router) Stats() (sum engine.Stats) {
 	for _, g := range r.live() {

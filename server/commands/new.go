@@ -47,7 +47,7 @@ func newRunID() string {
 func families() [][]*command {
 	return [][]*command{
 		decideCommands(), {rlWaitCommand()}, policyCommands(), correctionCommands(), blacklistCommands(),
-		lookCommands(),
+		lookCommands(), eventCommands(),
 		hashCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},

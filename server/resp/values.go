@@ -35,6 +35,8 @@ func (v *Values) Null()                       { v.add(nil, 0) }
 func (v *Values) NullArray()                  { v.Null() }
 func (v *Values) Array(n int)                 { v.add(aggregate(n), 0) }
 func (v *Values) Map(pairs int)               { v.Array(2 * pairs) }
+func (v *Values) PairList(pairs int)          { v.Array(pairs) }
+func (v *Values) BeginPair()                  { v.Array(2) }
 func (v *Values) Set(n int)                   { v.Array(n) }
 func (v *Values) Push(n int)                  { v.Array(n) }
 func (*Values) Speak(int)                     {}

@@ -22,6 +22,7 @@ func (w *Wire) Bulk(text string)   { w.Out = redcon.AppendBulkString(w.Out, text
 func (w *Wire) BulkBytes(b []byte) { w.Out = redcon.AppendBulk(w.Out, b) }
 func (w *Wire) Array(n int)        { w.Out = redcon.AppendArray(w.Out, n) }
 func (w *Wire) Map(pairs int)      { w.aggregate('%', pairs, 2*pairs) }
+func (w *Wire) PairList(pairs int) { w.aggregate('%', pairs, pairs) }
 func (w *Wire) Set(n int)          { w.aggregate('~', n, n) }
 func (w *Wire) Push(n int)         { w.aggregate('>', n, n) }
 func (w *Wire) Null()              { w.null("$-1\r\n") }
@@ -43,6 +44,12 @@ func (w *Wire) Verbatim(text string) {
 	mark := len(w.Out)
 	w.Bulk("txt:" + text)
 	w.Out[mark] = '='
+}
+
+func (w *Wire) BeginPair() {
+	if !w.resp3 {
+		w.Array(2)
+	}
 }
 
 // aggregate begins a reply of n elements of a RESP3 type. In RESP2 it begins an array of resp2 elements.

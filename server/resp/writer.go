@@ -19,6 +19,9 @@ type Writer interface {
 	Map(pairs int)
 	Set(n int)
 	Push(n int)
+	// PairList begins a map, as Redis answers streams: in RESP2 it is an array of pairs. BeginPair begins each pair.
+	PairList(pairs int)
+	BeginPair()
 	// Decision writes the five integers of a decision as an array that has more further elements.
 	Decision(more int, allowed, remaining, retryMs, resetMs, limit int64)
 

@@ -80,6 +80,14 @@ func (l *TableLimiter) Stats() engine.Stats                        { return l.Ta
 func (l *TableLimiter) Clear() error                               { l.Table.Clear(); return nil }
 func (l *TableLimiter) LastSave() time.Time                        { return l.saved }
 
+// Events reads the log of events; see engine.Table.Events.
+func (l *TableLimiter) Events(_ int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return l.Table.Events(after, n)
+}
+
+// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
+func (l *TableLimiter) EventsBefore(_ int, atMs int64) uint64 { return l.Table.EventsBefore(atMs) }
+
 func (l *TableLimiter) Scan(cursor uint64, count int, visit func([]byte, engine.Algorithm)) uint64 {
 	return l.Table.Scan(l.Now(), cursor, count, visit)
 }

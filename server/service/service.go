@@ -32,8 +32,10 @@ type Service struct {
 	Slowlog *slowlog
 	Pause   *Pauser
 	Waits   *WaitQueues
-	Batches *batchPool
-	RLS     RLSStats
+	// EventWaits counts the readers that wait for events.
+	EventWaits EventWaits
+	Batches    *batchPool
+	RLS        RLSStats
 
 	Users         atomic.Pointer[acl.Users]
 	Failed        *acl.FailedLogins

@@ -1,0 +1,261 @@
+package commands
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// Each Raft group has a log of events. RL.EVENTS reads one of them by cursors, and XREAD and XRANGE (stream.go) read
+// the same log as a stream of Redis. A reader that has missed events gets an error, and never fewer events.
+
+const (
+	// defaultEvents is COUNT of RL.EVENTS unless it is given.
+	defaultEvents = 100
+	// maxEvents bounds the events of one answer, which then has at most some megabytes.
+	maxEvents = 10_000
+	// eventsPoll is how long a waiting reader relies on being woken. A node that replaces its state by an image does not
+	// wake the readers of the old state.
+	eventsPoll = time.Second
+)
+
+func rlEventsCommand() *command {
+	return &command{
+		name: "RL.EVENTS", arity: -1, syntax: "[AFTER cursor] [COUNT n] [BLOCK duration] [GROUP n]", group: groupLook,
+		flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
+		summary: "Read the log of events: thresholds, settled holds, lockouts",
+		details: "[Events](policies.md#events) says which events there are. The log is a part of the replicated state: " +
+			"every node has the same events with the same cursors, so a reader may go on at any node. With `BLOCK` a " +
+			"reader without newer events waits for the next one. At most 1000 requests wait on a node, the next one is " +
+			"answered `OVERLOADED`. A server that stops answers `TRYAGAIN`.\n\nThe log keeps the newest " +
+			"`--events-memory` bytes. If events after `cursor` are gone, the error `EVENTSGONE` says so, and where to " +
+			"go on. A user without permission for all keys needs permission for the key `weir:events`, and then reads " +
+			"events of all keys.",
+		params: []param{
+			{"AFTER cursor", "only events after this one; 0: from the first event ever. Unless given, from the oldest " +
+				"event that the log has"},
+			{"COUNT n", "at most so many events, 1 to 10000; 100 unless given"},
+			{"BLOCK duration", "how long to wait for an event, at most 1h"},
+			{"GROUP n", "the [Raft group](clustering.md#several-raft-groups), from 0, whose log is read; 0 unless given"},
+		},
+		reply: "An array with a map for each event, the oldest first: `cursor`, `time_ms` (Unix milliseconds), `kind` " +
+			"(`threshold`, `settled` or `lockout`), `policy`, `key`, `id` (of the hold, or the `ID` of the decision), " +
+			"`share` (the threshold in percent), `amount` (the units of the decision, the true cost of the hold, or the " +
+			"strikes), `used` and `limit`.",
+		shown: []example{
+			{"RL.POLICY SET budget LIMIT FIXED FOREVER 1000 NOTIFY 80%", "1", ""},
+			{"RL.CHECK budget acme COST 850", "1 150 0 -1 1000 budget", ""},
+			{"RL.EVENTS AFTER 0", "cursor 1 time_ms * kind threshold policy budget key acme id  share 80 amount 850 " +
+				"used 850 limit 1000", ""},
+		},
+		run: runEvents,
+	}
+}
+
+func eventCommands() []*command { return append([]*command{rlEventsCommand()}, streamCommands()...) }
+
+// eventsKey is the key of the log of events for XREAD, XRANGE and permissions. With several groups the key of a group
+// has a colon and its number behind it.
+const eventsKey = "weir:events"
+
+// mayReadEvents returns an error if the user may not read events.
+func (s *Session) mayReadEvents() error {
+	if s.limits != nil && !s.limits.MayUse([]byte(eventsKey)) {
+		return s.srv.Refused(service.ErrNoKey)
+	}
+	return nil
+}
+
+// eventLog is the place of a reader in the log of a group.
+type eventLog struct {
+	key    []byte // of a stream; nil for RL.EVENTS
+	group  int
+	after  uint64
+	strict bool // the reader has seen the events up to after
+}
+
+// eventsView returns the state of a group.
+func (s *Session) eventsView(group int) (limiter.View, error) {
+	v, _, err := s.reads.Read(func(*limiter.Topology) ([]int, bool) { return []int{group}, false })
+	return v, err
+}
+
+// events reads a log. It returns an error if the reader has missed events.
+func (s *Session) events(l *eventLog, n int) (list []engine.Event, wake <-chan struct{}, err error) {
+	v, err := s.eventsView(l.group)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, at, wake := v.Events(l.group, l.after, n)
+	if l.strict {
+		err = eventsGone(l, at, s.reads.Stale)
+	}
+	return list, wake, err
+}
+
+// eventsGone returns the error for a reader that has missed events. A stale read may precede what the reader has seen.
+func eventsGone(l *eventLog, at engine.EventsPosition, stale bool) error {
+	on := func(cursor uint64) string {
+		if l.key == nil {
+			return fmt.Sprintf("AFTER %d", cursor)
+		}
+		return fmt.Sprintf("the id 0-%d", cursor)
+	}
+	switch {
+	case l.after < at.Dropped():
+		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because the log has only the newest "+
+			"ones: go on with %s, which misses %d events; --events-memory keeps more", l.after, on(at.Dropped()),
+			at.Dropped()-l.after))
+	case l.after > at.Last && !stale:
+		return resp.Error(fmt.Sprintf("EVENTSGONE the log has no event with cursor %d, because it is not the log that "+
+			"this cursor comes from, or it was restored: its newest event is %d, go on with %s", l.after, at.Last,
+			on(at.Last)))
+	}
+	return nil
+}
+
+// groups returns the number of Raft groups.
+func (s *Session) groups() int {
+	if s.srv.Replica == nil {
+		return 1
+	}
+	return len(s.srv.Replica.Topology().Groups)
+}
+
+// ofGroup returns an error unless the node has the group.
+func (s *Session) ofGroup(group int) error {
+	if s.srv.Replica == nil {
+		return nil
+	}
+	if why := s.srv.Replica.Topology().Groups[group].Ended; why != "" {
+		return resp.Error("TRYAGAIN this node has no state of group " + fmt.Sprint(group) + ": " + why)
+	}
+	return nil
+}
+
+// awaitEvents calls read until it has events, fails, or the time is up. read answers with a channel that is closed when
+// there may be more events. awaitEvents reports whether read had events, and answers the error of read.
+func (s *Session) awaitEvents(block time.Duration, read func() (found bool, wake <-chan struct{}, err error)) bool {
+	found, wake, err := read()
+	if found || err != nil || block == 0 {
+		return s.guarded(err) && found
+	}
+	if !s.guarded(s.srv.EventWaits.Join()) {
+		return false
+	}
+	defer s.srv.EventWaits.Leave()
+	end := time.Now().Add(block)
+	start := time.Now()
+	s.client.Await(func(gone <-chan struct{}) {
+		for !found && err == nil {
+			timer := time.NewTimer(min(time.Until(end), eventsPoll))
+			select {
+			case <-gone:
+				s.Closing = true
+			case <-s.srv.Stop:
+				err = errStopping
+			case <-wake:
+			case <-timer.C:
+			}
+			timer.Stop()
+			if s.Closing || err != nil {
+				return
+			}
+			s.reads.End()
+			if found, wake, err = read(); !found && !time.Now().Before(end) {
+				return
+			}
+		}
+	})
+	s.heldFor += time.Since(start)
+	return !s.Closing && s.guarded(err) && found
+}
+
+func runEvents(s *Session, args [][]byte) {
+	l, n, block, err := s.eventsArgs(args[1:])
+	if err == nil {
+		err = s.mayReadEvents()
+	}
+	if err == nil {
+		err = s.ofGroup(l.group)
+	}
+	if !s.guarded(err) {
+		return
+	}
+	var list []engine.Event
+	s.awaitEvents(block, func() (bool, <-chan struct{}, error) {
+		var wake <-chan struct{}
+		list, wake, err = s.events(&l, n)
+		return len(list) > 0, wake, err
+	})
+	if s.failed || s.Closing {
+		return
+	}
+	s.Array(len(list))
+	for i := range list {
+		writeEvent(s, &list[i])
+	}
+}
+
+// eventFields is how many fields an event has besides its cursor and its time.
+const eventFields = 8
+
+func writeEvent(s *Session, e *engine.Event) {
+	s.Map(2 + eventFields)
+	s.PairInt("cursor", int64(e.Cursor))
+	s.PairInt("time_ms", e.AtMs)
+	s.Pair("kind", e.Kind.String())
+	s.Pair("policy", e.Policy)
+	s.Pair("key", e.Key)
+	s.Pair("id", e.ID)
+	s.PairInt("share", e.Share)
+	s.PairInt("amount", e.Amount)
+	s.PairInt("used", e.Used)
+	s.PairInt("limit", e.Limit)
+}
+
+// eventsArgs parses the arguments of RL.EVENTS.
+func (s *Session) eventsArgs(args [][]byte) (l eventLog, n int, block time.Duration, err error) {
+	n = defaultEvents
+	seen := map[string]bool{}
+	for ; len(args) > 0 && err == nil; args = args[2:] {
+		word, value := "", []byte(nil)
+		for _, known := range []string{"AFTER", "COUNT", "BLOCK", "GROUP"} {
+			if limits.Is(args[0], known) {
+				word = known
+			}
+		}
+		switch {
+		case word == "":
+			return l, 0, 0, limits.Bad("option", "must be AFTER cursor, COUNT n, BLOCK duration or GROUP n", args[0])
+		case len(args) < 2:
+			return l, 0, 0, limits.Error(word + " needs a value")
+		case seen[word]:
+			return l, 0, 0, limits.Error(word + " is given twice")
+		}
+		seen[word], value = true, args[1]
+		var number int64
+		switch word {
+		case "AFTER":
+			number, err = limits.Units(word, value, 0, engine.MaxUnits)
+			l.after, l.strict = uint64(number), true
+		case "COUNT":
+			number, err = limits.Units(word, value, 1, maxEvents)
+			n = int(number)
+		case "BLOCK":
+			if number, err = limits.Duration(word, value); err == nil && number > int64(maxTimeout) {
+				err = limits.Bad(word, "must be at most 1h", value)
+			}
+			block = time.Duration(number)
+		case "GROUP":
+			number, err = limits.Units(word, value, 0, int64(s.groups()-1))
+			l.group = int(number)
+		}
+	}
+	return l, n, block, err
+}
