@@ -276,9 +276,14 @@ type opEvents struct {
 	list []Event
 }
 
-// add takes the events of an operation that the shard has just carried out.
+// add takes the events of an operation that the shard has just carried out. A table without replicas writes them at
+// once, before Drain sees what the operation has changed.
 func (b *batchEvents) add(s *shard, number int, op *Op) {
-	if op.Code >= OpCheck && len(s.told) > 0 {
+	switch {
+	case op.Code < OpCheck || len(s.told) == 0:
+	case s.t.opts.WhenFull != Replica:
+		s.t.events.Append(s.takeTold(nil))
+	default:
 		*b = append(*b, opEvents{number, s.takeTold(nil)})
 	}
 }

@@ -196,14 +196,6 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	}
 	t.drainPolicies(&b)
 	t.order.drain(&b)
-	for more := true; more; {
-		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) { b.Add(eventClass, key, write) })
-		if b.Len() >= maxChunk || b.Full() {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
 	for i := range t.shards {
 		s := &t.shards[i]
 		for more := true; more; {
@@ -212,6 +204,15 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 				if err := flush(); err != nil {
 					return err
 				}
+			}
+		}
+	}
+	// Events come last: a limiter that was handed out has told no event that is not handed out, too.
+	for more := true; more; {
+		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) { b.Add(eventClass, key, write) })
+		if b.Len() >= maxChunk || b.Full() {
+			if err := flush(); err != nil {
+				return err
 			}
 		}
 	}

@@ -72,6 +72,7 @@ type Node struct {
 	once     sync.Once
 	closeErr error
 	lastSave atomic.Int64 // Unix nanoseconds, 0: never
+	events   savedEvents
 	writes   latency.Histogram
 }
 
@@ -139,6 +140,7 @@ func (n *Node) load(store *Store, o Options) error {
 	if err := store.Load(n.clock.Now(), n.table); err != nil {
 		return err
 	}
+	n.events.saved(n.newestEvent())
 	return store.Begin(n.clock.Record())
 }
 
@@ -211,7 +213,7 @@ func (n *Node) flush(force bool) {
 	}
 	n.disk.Lock()
 	defer n.disk.Unlock()
-	start := time.Now()
+	start, newest := time.Now(), n.newestEvent()
 	if err := n.store.Flush(n.table, n.clock.Record, force); err != nil {
 		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
 	}
@@ -222,6 +224,7 @@ func (n *Node) flush(force bool) {
 		n.log.Warn("saving is slow: a crash would lose more than the last second", "took", took)
 	}
 	n.lastSave.Store(end.UnixNano())
+	n.events.saved(newest)
 }
 
 // Save writes the changes to disk and returns when they are there. Concurrent callers share one flush (group commit).
@@ -332,14 +335,6 @@ func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 
 // Policies returns the policies in force.
 func (n *Node) Policies() *engine.Policies { return n.table.Policies() }
-
-// Events reads the log of events; see engine.Table.Events.
-func (n *Node) Events(_ int, after uint64, most int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
-	return n.table.Events(after, most)
-}
-
-// EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
-func (n *Node) EventsBefore(_ int, atMs int64) uint64 { return n.table.EventsBefore(atMs) }
 
 // Stats describes the table.
 func (n *Node) Stats() engine.Stats { return n.table.Stats(n.clock.Now()) }

@@ -84,8 +84,9 @@ func newNode(o host.Options) *Node {
 		own: own, raft: &consensus.Raft{Ended: make(chan struct{})},
 		queue: queue.New(o.MaxValueBytes, o.Host.Window),
 		cluster: &membership.Cluster{
-			TestClock: o.TestClock, IDLifetimeNs: o.IDLifetimeNs(), EventsBytes: cmp.Or(o.EventsBytes(), engine.DefaultEventsBytes), Groups: o.Groups,
-			BelongTo: own.Identity.BelongTo, Log: own.Log, Fatal: own.Fatal,
+			TestClock: o.TestClock, IDLifetimeNs: o.IDLifetimeNs(), Groups: o.Groups,
+			EventsBytes: cmp.Or(o.EventsBytes(), engine.DefaultEventsBytes),
+			BelongTo:    own.Identity.BelongTo, Log: own.Log, Fatal: own.Fatal,
 		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}

@@ -57,6 +57,8 @@ type serveCmd struct {
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"How a new key is handled when memory is full. least-harm evicts the keys that are nearest to idle, and counts them; deny answers OOM."`
 	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long weir remembers the ID of a command, so that sending it again takes nothing more. Choose longer than any client keeps retrying. In a cluster the setting of the node that bootstrapped the cluster applies."`
 
+	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the setting of the node that bootstrapped the cluster applies."`
+
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
@@ -185,6 +187,7 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 		MaxMemoryBytes: s.MaxMemory.resolve(memory),
 		WhenFull:       s.fullPolicy(),
 		IDLifetimeNs:   int64(s.IDLifetime),
+		EventsBytes:    int64(s.EventsMemory),
 	}
 }
 

@@ -107,6 +107,7 @@ var walls = []wall{
 		"certs internal/cli/buildinfo internal/cli/cmdline internal/cli/healthcheck internal/cli/listener " +
 			"internal/cli/remote internal/cli/terminal internal/millis persistence raftstore",
 		"looks at flags, the server that has them and its directory, and serves nothing"},
+	{"internal/cli/events", "internal/cli/remote", "reads events as any client does, and delivers them"},
 	{"internal/cli/healthcheck", "", "asks over HTTP"},
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal internal/millis",
 		"asks a server, also which policies count a key"},

@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
+)
+
+// TestBadEventArguments checks that each bad argument is named with what is accepted.
+func TestBadEventArguments(t *testing.T) {
+	c := defaultClient(t)
+	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 10% 20%"))
+	require.Equal(t, "1 50 0 -1 100 p", c.say("RL.CHECK p k COST 50"))
+	for send, want := range map[string]string{
+		"RL.EVENTS AFTER":                                                    "AFTER needs a value",
+		"RL.EVENTS AFTER -1":                                                 "AFTER must be a whole number from 0 to",
+		"RL.EVENTS AFTER 1-1":                                                "AFTER must be a whole number from 0 to",
+		"RL.EVENTS COUNT 0":                                                  "COUNT must be a whole number from 1 to 10000, not '0'",
+		"RL.EVENTS COUNT 10001":                                              "COUNT must be a whole number from 1 to 10000",
+		"RL.EVENTS BLOCK 2h":                                                 "BLOCK must be at most 1h",
+		"RL.EVENTS BLOCK soon":                                               "BLOCK must be",
+		"RL.EVENTS GROUP 1":                                                  "GROUP must be a whole number from 0 to 0",
+		"RL.EVENTS AFTER 1 AFTER 2":                                          "AFTER is given twice",
+		"RL.EVENTS FROM 1":                                                   "option must be AFTER cursor, COUNT n, BLOCK duration or GROUP n",
+		"RL.EVENTS AFTER 3":                                                  "EVENTSGONE the log has no event with cursor 3",
+		"XREAD STREAMS weir:events 0-3":                                      "EVENTSGONE the log has no event with cursor 3",
+		"XREAD STREAMS weir:events":                                          "wrong number of arguments",
+		"XREAD STREAMS weir:events 0 0":                                      "Unbalanced 'xread' list of streams",
+		"XREAD COUNT 0 STREAMS weir:events 0":                                "COUNT must be a whole number from 1 to 10000",
+		"XREAD BLOCK -1 STREAMS weir:events 0":                               "BLOCK must be a whole number from 0",
+		"XREAD GROUP g STREAMS weir:events 0":                                "option must be COUNT n, BLOCK milliseconds or STREAMS",
+		"XREAD STREAMS weir:other 0":                                         "key must be weir:events, the only stream, not 'weir:other'",
+		"XREAD STREAMS weir:events >":                                        "id must be a time in milliseconds, a hyphen and a cursor",
+		"XREAD STREAMS weir:events 1-":                                       "id must be a time in milliseconds, a hyphen and a cursor",
+		"XRANGE weir:events - x":                                             "id must be a time in milliseconds, a hyphen and a cursor",
+		"XRANGE weir:events x +":                                             "id must be a time in milliseconds, a hyphen and a cursor",
+		"XRANGE weir:events - + COUNT":                                       "option must be COUNT n",
+		"XRANGE weir:events - + COUNT 0":                                     "COUNT must be a whole number from 1 to 10000",
+		"XRANGE k - +":                                                       "key must be weir:events",
+		"XLEN k":                                                             "key must be weir:events",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 NOTIFY":                            "NOTIFY must be 1 to 8 ascending thresholds",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 NOTIFY 0%":                         "NOTIFY must be 1 to 8 ascending thresholds",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 NOTIFY 101%":                       "NOTIFY must be 1 to 8 ascending thresholds",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 NOTIFY 9% 9%":                      "NOTIFY must be 1 to 8 ascending thresholds",
+		"RL.POLICY SET q LIMIT FIXED DAY 5 NOTIFY 9% TZ UTC":                 "NOTIFY must be 1 to 8 ascending thresholds",
+		"RL.POLICY SET q LIMIT TOKENBUCKET 1/s 5 NOTIFY 9%":                  "NOTIFY goes with FIXED only",
+		"RL.POLICY SET q LIMIT SLIDING 1m 5 NOTIFY 9%":                       "NOTIFY goes with FIXED only",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 RECORD RECORD":                     "RECORD is given twice",
+		"RL.POLICY SET q LIMIT FIXED 1m 5 NOTIFY 1% 2% 3% 4% 5% 6% 7% 8% 9%": "NOTIFY must be 1 to 8 ascending",
+	} {
+		require.Contains(t, c.say(send), want, send)
+	}
+	require.Equal(t, "2", c.say("XLEN weir:events"))
+	require.Contains(t, c.say("RL.POLICY GET p"), "limits FIXED FOREVER 100 NOTIFY 10% 20% ")
+}
+
+// TestStreamsOfEvents checks the forms in which stock clients read events.
+func TestStreamsOfEvents(t *testing.T) {
+	c := defaultClient(t)
+	c.say("RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 10% 20% 30% RECORD")
+	c.say("RL.RESERVE p k 25 1m ID h")
+	c.say("RL.COMMIT h 30")
+	ms := strings.Split(c.say("XRANGE weir:events - + COUNT 1"), "-")[0]
+	first := "kind threshold policy p key k id h share 10 amount 25 used 25 limit 100"
+	second := "kind threshold policy p key k id h share 20 amount 25 used 25 limit 100"
+	third := "kind threshold policy p key k id h share 30 amount 5 used 30 limit 100"
+	last := "kind settled policy p key k id h share 0 amount 30 used 30 limit 100"
+	entry := func(cursor, fields string) string { return ms + "-" + cursor + " " + fields }
+	for send, want := range map[string][]string{
+		"XREAD COUNT 2 STREAMS weir:events 0":              {"weir:events", entry("1", first), entry("2", second)},
+		"XREAD STREAMS weir:events " + ms + "-2":           {"weir:events", entry("3", third), entry("4", last)},
+		"XREAD STREAMS weir:events 0-3":                    {"weir:events", entry("4", last)},
+		"XREAD STREAMS weir:events " + ms + " COUNT":       nil,
+		"XRANGE weir:events (0-1 0-3":                      {entry("2", second), entry("3", third)},
+		"XRANGE weir:events 0-2 (0-3":                      {entry("2", second)},
+		"XRANGE weir:events " + ms + " " + ms + " COUNT 1": {entry("1", first)},
+		"XRANGE weir:events - (" + ms:                      {""},
+		"XRANGE weir:events (" + ms + " +":                 {""},
+		"XRANGE weir:events 0-9 +":                         {""},
+		"XLEN weir:events":                                 {"4"},
+	} {
+		if want != nil {
+			require.Equal(t, strings.Join(want, " "), c.say(send), send)
+		}
+	}
+	require.Equal(t, "*-1\r\n", c.raw("XREAD", "STREAMS", "weir:events", "$"))
+	require.True(t, strings.HasPrefix(c.raw("XREAD", "STREAMS", "weir:events", "0-3"), "*1\r\n*2\r\n$11\r\nweir:events\r\n*1\r\n*2\r\n"))
+	c.say("HELLO 3")
+	require.Equal(t, "_\r\n", c.raw("XREAD", "STREAMS", "weir:events", "$"))
+	require.True(t, strings.HasPrefix(c.raw("XREAD", "STREAMS", "weir:events", "0-3"), "%1\r\n$11\r\nweir:events\r\n*1\r\n*2\r\n"))
+}
+
+// TestAReaderThatMissedEvents checks that no reader of a full log loses events without an error, which says where to
+// go on.
+func TestAReaderThatMissedEvents(t *testing.T) {
+	lim := servertest.NewTableLimiter()
+	lim.Table = engine.NewTable(engine.Options{EventsBytes: engine.MinEventsBytes})
+	srv, err := NewShared(silent(Config{EnableDebug: true}), lim)
+	require.NoError(t, err)
+	c := (&testServer{Shared: srv, lim: lim}).client(t)
+	c.say("RL.POLICY SET p LIMIT FIXED FOREVER 1 NOTIFY 100%")
+	for i := range 2000 {
+		c.say("RL.CHECK p " + strings.Repeat("k", i%100+1) + string(rune('0'+i/100)) + "x" + strings.Repeat("y", i/100))
+	}
+	_, at, _ := lim.Table.Events(0, 0)
+	require.Equal(t, uint64(2000), at.Last)
+	require.Positive(t, at.Dropped())
+	for _, send := range []string{"RL.EVENTS AFTER 0", "RL.EVENTS AFTER 7", "XREAD STREAMS weir:events 0-7",
+		"XREAD BLOCK 10 STREAMS weir:events 0-7", "XRANGE weir:events 0-7 +"} {
+		require.Contains(t, c.say(send), "EVENTSGONE events after cursor ", send)
+	}
+	answer := c.say("RL.EVENTS AFTER 7")
+	_, next, _ := strings.Cut(answer, "go on with AFTER ")
+	next, _, _ = strings.Cut(next, ",")
+	require.True(t, strings.HasPrefix(c.say("RL.EVENTS AFTER "+next+" COUNT 1"), "cursor "))
+	require.True(t, strings.HasPrefix(c.say("RL.EVENTS COUNT 1"), "cursor "))
+	require.NotContains(t, c.say("XREAD COUNT 1 STREAMS weir:events 0"), "EVENTSGONE")
+}
+
+// TestReadersWaitForEvents checks that a waiting reader is answered by the next event, by the end of its time, or by
+// the stop of the server, and that waiting readers are bounded.
+func TestReadersWaitForEvents(t *testing.T) {
+	inWaitRoom(t, func(t *testing.T, r *waitRoom) {
+		c := r.client(t)
+		c.say("RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 10% 20%")
+		r.says("late", "RL.EVENTS BLOCK 3s")
+		time.Sleep(4 * time.Second)
+		r.expect("late 3s ")
+		r.says("a", "RL.EVENTS AFTER 0 BLOCK 10s")
+		r.says("b", "XREAD BLOCK 10000 STREAMS weir:events $")
+		require.Equal(t, int32(2), r.EventWaits.Count.Load())
+		c.say("RL.CHECK p k COST 10")
+		a, b := <-r.done, <-r.done
+		require.Contains(t, a.reply+b.reply, "weir:events")
+		require.Contains(t, a.reply+b.reply, "cursor 1 ")
+		synctest.Wait()
+		require.Zero(t, r.EventWaits.Count.Load())
+		r.says("stopped", "XREAD BLOCK 0 STREAMS weir:events $")
+		close(r.Stop)
+		require.Contains(t, (<-r.done).reply, "TRYAGAIN")
+		r.EventWaits.Count.Store(service.MaxEventWaiters)
+		require.Contains(t, c.say("RL.EVENTS AFTER 1 BLOCK 1s"), "OVERLOADED")
+		r.EventWaits.Count.Store(0)
+	})
+}
