@@ -92,6 +92,11 @@ func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
 	if err != nil {
 		return nil, err
 	}
+	return fieldsOf(reply, args[0])
+}
+
+// fieldsOf converts a reply to a command, or a part of it.
+func fieldsOf(reply, command any) (fields, error) {
 	switch reply := reply.(type) {
 	case map[any]any:
 		return reply, nil
@@ -102,7 +107,7 @@ func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
 		}
 		return m, nil
 	}
-	return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+	return nil, fmt.Errorf("%w: to %v: %v", ErrReply, command, reply)
 }
 
 // list carries out a command that answers a list.

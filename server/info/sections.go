@@ -136,4 +136,7 @@ func writeWeir(s *Server, w *writer) {
 	w.field("protocol_errors", s.Wire.ProtocolErrors.Load())
 	w.field("handler_panics", s.Wire.Panics.Load())
 	w.field("denial_events_dropped", s.Events.Dropped.Load())
+	w.field("events_written", stats.Events)
+	w.field("events_dropped", stats.EventsDropped)
+	w.field("events_bytes", stats.EventsBytes)
 }

@@ -66,7 +66,7 @@ func (s collector) commandMetrics() (ms []metric) {
 }
 
 // watchedErrors exist with value 0 before the first error, so that an alert detects the first one.
-var watchedErrors = []string{"CLUSTERDOWN", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
+var watchedErrors = []string{"CLUSTERDOWN", "EVENTSGONE", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
 
 // errorMetrics are the values of INFO errorstats, and failed logins and permissions.
 func (s collector) errorMetrics() (ms []metric) {

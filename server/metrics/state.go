@@ -19,6 +19,10 @@ func tableMetrics(stats engine.Stats) []metric {
 		counter("strike_delays_total", "Strikes that were admitted with a delayed response.", stats.Delays),
 		counter("strike_penalties_total", "Penalties that strikes started.", stats.Penalties),
 		counter("strike_lockouts_total", "Penalties of the last threshold of a limit.", stats.Lockouts),
+		counter("events_total", "Events written to the log that RL.EVENTS reads, ever.", stats.Events),
+		counter("events_dropped_total", "Events that the log has dropped to stay within "+
+			"--events-memory.", stats.EventsDropped),
+		gauge("events_bytes", "Memory of the log that RL.EVENTS reads.", stats.EventsBytes),
 	}
 	const decided = "Decisions that this node applied, by algorithm and result. In a cluster every node applies all " +
 		"admissions."
