@@ -247,6 +247,9 @@ func (t *Table) Events(after uint64, n int) (list []Event, at EventsPosition, wa
 // EventsBefore returns the cursor of the newest event before a time in Unix milliseconds, or the last dropped cursor.
 func (t *Table) EventsBefore(atMs int64) uint64 { return t.events.Before(atMs) }
 
+// BoundEvents changes the bound of the log of events.
+func (t *Table) BoundEvents(bytes int64) { t.events.Bound(bytes) }
+
 // eventClass is the first byte of a storage key of the log of events.
 const eventClass = 'e'
 

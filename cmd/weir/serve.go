@@ -57,7 +57,7 @@ type serveCmd struct {
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"How a new key is handled when memory is full. least-harm evicts the keys that are nearest to idle, and counts them; deny answers OOM."`
 	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long weir remembers the ID of a command, so that sending it again takes nothing more. Choose longer than any client keeps retrying. In a cluster the setting of the node that bootstrapped the cluster applies."`
 
-	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the setting of the node that bootstrapped the cluster applies."`
+	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the first setting of a leader other than 16mb stays."`
 
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 

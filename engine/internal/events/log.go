@@ -83,6 +83,22 @@ func (l *Log) next() uint64 { return l.first + uint64(len(l.items)) }
 func (l *Log) add(item []byte) {
 	l.items = append(l.items, item)
 	l.bytes += int64(len(item)) + overhead
+	l.shrink()
+}
+
+// Bound changes the bound.
+func (l *Log) Bound(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loaded()
+	first := l.first
+	l.bound = bytes
+	l.shrink()
+	l.changed = l.changed || l.first != first
+}
+
+// shrink drops the oldest events beyond the bound.
+func (l *Log) shrink() {
 	for l.bytes > l.bound && len(l.items) > 1 {
 		l.bytes -= int64(len(l.items[0])) + overhead
 		l.items[0] = nil

@@ -302,6 +302,10 @@ func (m *FSM) found(s *State, body []byte) error {
 	}
 	if s.Founding.ClusterID == f.ClusterID && f.HashSeed != (engine.HashSeed{}) {
 		s.Founding.HashSeed = f.HashSeed // see Leadership.Seed
+		if f.EventsBytes != 0 {
+			s.Founding.EventsBytes = f.EventsBytes
+			m.Table.Load().BoundEvents(f.EventsBytes)
+		}
 		return nil
 	}
 	if s.Founding.ClusterID != "" {

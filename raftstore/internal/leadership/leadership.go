@@ -165,16 +165,22 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 
 // Seed proposes a seed for the tables of a cluster that an older version founded. Older versions ignore the entry and
 // forget the seed, so Seed waits until every member reads the newest format. A node without the seed that becomes the
-// leader proposes another seed, which then replaces the first on every node.
+// leader proposes another seed, which then replaces the first on every node. In the same way Seed proposes the bound of
+// the events, unless the cluster has one. Bootstrap often cannot, because not every member has said yet what it reads.
 func (l *Leadership) Seed(agreed byte) {
 	r := l.Current.Load()
 	if r == nil || agreed < wire.Version {
 		return
 	}
 	state, _ := l.FSM.LastArrival()
-	if f := state.Founding; f.ClusterID != "" && f.HashSeed == (engine.HashSeed{}) {
+	switch f := state.Founding; {
+	case f.ClusterID == "":
+	case f.HashSeed == (engine.HashSeed{}):
 		f.HashSeed = engine.NewHashSeed()
 		_ = l.propose(r, f, wire.Oldest) // the next check proposes it again
+	case f.EventsBytes == 0 && l.EventsBytes != 0:
+		f.EventsBytes = l.EventsBytes
+		_ = l.propose(r, f, wire.Growing)
 	}
 }
 
