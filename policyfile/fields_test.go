@@ -33,6 +33,7 @@ var fieldCases = map[string]map[string]fieldCase{
 		"reserved":    inPolicy("limits: [FIXED 1s 1]", "limits: [FIXED 1s 1], reserved: 20%"),
 		"layout":      inPolicy("limits: [FIXED 1s 1]", "limits: [FIXED 1s 1], layout: 'rl:{key}:{policy}'"),
 		"report":      inPolicy("limits: [TOKENBUCKET 1/s 1]", "limits: [TOKENBUCKET 1/s 1], report: 1m"),
+		"record":      inPolicy("limits: [FIXED 1s 1]", "limits: [FIXED 1s 1], record: true"),
 		"overrides":   inPolicy("limits: [FIXED 1s 1]", "limits: [FIXED 1s 1], overrides: [{key: k, unlimited: true}]"),
 	},
 	"an override": {
@@ -129,7 +130,7 @@ func inForce(table *engine.Table) string {
 		return ""
 	}
 	return string((&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,
-		Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs, Owner: p.Owner,
+		Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs, Record: p.Record, Owner: p.Owner,
 		Overrides: p.Overrides}).Append(nil))
 }
 
@@ -175,7 +176,7 @@ func TestAnExpiryOfAnOverrideIsAChange(t *testing.T) {
 
 // TestALineOfLimitsIsOneLimit checks that no term of the policy hides in a limit.
 func TestALineOfLimitsIsOneLimit(t *testing.T) {
-	for _, more := range []string{"SHADOW", "DISABLED", "RETRYAFTER 5s", "RESERVED 10%", "REPORT 1m",
+	for _, more := range []string{"SHADOW", "DISABLED", "RETRYAFTER 5s", "RESERVED 10%", "REPORT 1m", "RECORD",
 		"LIMIT FIXED 1h 1", "RESET", "IF 3", "OWNER other"} {
 		for _, form := range []string{"limits: ['FIXED 1s 1 %s']",
 			"limits: [FIXED 1s 1], overrides: [{key: k, limits: ['FIXED 1s 2 %s']}]"} {

@@ -1,6 +1,7 @@
 package raftstore_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // eventReader reads the log of events at one node after the other.
@@ -131,5 +134,42 @@ func TestTheBoundOfEventsIsTheClusters(t *testing.T) {
 		require.EqualValues(t, 2000, at.Last)
 		require.Positive(t, at.Dropped())
 		require.LessOrEqual(t, at.Bytes, int64(engine.MinEventsBytes))
+	}
+}
+
+// TestNotifyNeedsTheNewForm checks that no policy with events comes into force while a member cannot read it.
+func TestNotifyNeedsTheNewForm(t *testing.T) {
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		if o.Table.EventsBytes = engine.MinEventsBytes; i == 0 {
+			o.Format = wire.Growing - 1
+		}
+	})
+	c.leader()
+	c.moveTo(1)
+	recorded := setPolicy("q", 5)
+	recorded.Policy.Terms.Record = true
+	for _, n := range c.nodes {
+		out := make([]engine.Decision, 1)
+		for _, op := range []engine.Op{notifying("p", 100, "\x64"), recorded} {
+			require.Eventually(t, func() bool {
+				err := n.Decide([]engine.Op{op}, out)
+				require.Error(t, err)
+				return errors.Is(err, limiter.ErrOldMember)
+			}, patience, 10*time.Millisecond)
+		}
+		require.Zero(t, n.Policies().Len())
+		require.EqualValues(t, engine.DefaultEventsBytes, n.EventsBound())
+	}
+	c.agree()
+	c.stop(0)
+	c.opts[0].Format = wire.Version
+	c.restart(0)
+	leader, _ := c.leader()
+	require.Eventually(t, func() bool { return leader.EventsBound() == engine.MinEventsBytes }, patience, time.Millisecond)
+	c.decideOn(leader, notifying("p", 100, "\x64"), check(100, "p", "k"))
+	c.agree()
+	for _, n := range c.nodes {
+		list, _, _ := n.Events(0, 0, 10)
+		require.Len(t, list, 1)
 	}
 }

@@ -159,7 +159,8 @@ func attempts(mode engine.StrikeMode) engine.Limit {
 
 // TestFormatOf checks that an entry has a newer format only if an older version cannot read it.
 func TestFormatOf(t *testing.T) {
-	const added = 11
+	const added, growing = 11, 14
+	told := []engine.PolicyLimit{{Limit: validLimits["fixed"], Notify: "\x64"}}
 	strike := []engine.PolicyLimit{{Limit: validLimits["log"]}, {Limit: validLimits["strike"]}}
 	other := []engine.PolicyLimit{{Limit: validLimits["log"]}}
 	change := func(terms *engine.Policy) engine.Op {
@@ -207,6 +208,9 @@ func TestFormatOf(t *testing.T) {
 		"a bucket in a hash":      {script(engine.GatewayTake), added},
 		"a layout":                {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), added},
 		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), added},
+		"a threshold":             {change(&engine.Policy{Limits: told}), growing},
+		"an override's threshold": {change(overridden(told)), growing},
+		"events of holds":         {change(&engine.Policy{Limits: other, Record: true}), growing},
 		"all limits of a key":     {validOp(engine.OpResetPolicy), added},
 		"a sliding log":           {script(engine.SlidingSet), added},
 		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},

@@ -1,0 +1,79 @@
+package client_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// spend takes units under a policy that reports two thresholds.
+func spend(t *testing.T, rdb *redis.Client, key string, units int) {
+	ctx := t.Context()
+	require.NoError(t, rdb.Do(ctx, "RL.POLICY", "SET", "budget", "LIMIT", "FIXED", "FOREVER", 100, "NOTIFY", "50%", "80%").Err())
+	require.NoError(t, rdb.Do(ctx, "RL.CHECK", "budget", key, "COST", units, "ID", "r1").Err())
+}
+
+// TestEventsAreRead checks the fields of events, and the error of a cursor that the log does not have.
+func TestEventsAreRead(t *testing.T) {
+	s := weirtest.Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer rdb.Close()
+	spend(t, rdb, "acme", 85)
+	c := newClient(t, s, client.Options{WhenDown: client.Closed})
+	events, err := c.Events(t.Context(), 1, 10)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.False(t, events[0].At.IsZero())
+	events[0].At = time.Time{}
+	require.Equal(t, client.Event{Cursor: 2, Kind: "threshold", Policy: "budget", Key: "acme", ID: "r1", Share: 80,
+		Amount: 85, Used: 85, Limit: 100}, events[0])
+	_, err = c.Events(t.Context(), 3, 10)
+	require.ErrorIs(t, err, client.ErrRefused)
+	require.ErrorContains(t, err, "EVENTSGONE")
+	_, err = c.Events(t.Context(), 1<<60, 10)
+	require.ErrorIs(t, err, client.ErrBadRequest)
+}
+
+// TestStockClientsReadEvents checks that go-redis reads events as a stream in both protocols, also while it waits.
+func TestStockClientsReadEvents(t *testing.T) {
+	for _, protocol := range []int{2, 3} {
+		rdb := redis.NewClient(&redis.Options{Addr: weirtest.Start(t).Addr, Protocol: protocol})
+		defer rdb.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), weirtest.Wait)
+		defer cancel()
+		_, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{"weir:events", "0"}, Block: -1}).Result()
+		require.ErrorIs(t, err, redis.Nil)
+		got := make(chan []redis.XStream, 1)
+		go func() {
+			streams, _ := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{"weir:events", "$"}, Block: 0}).Result()
+			got <- streams
+		}()
+		require.Eventually(t, func() bool { // until the reader waits
+			text, _ := rdb.ClientList(ctx).Result()
+			return len(text) > 0 && strings.Contains(text, "cmd=xread")
+		}, weirtest.Wait, time.Millisecond)
+		spend(t, rdb, "acme", 85)
+		first := (<-got)[0]
+		require.Equal(t, "weir:events", first.Stream)
+		require.Equal(t, "acme", first.Messages[0].Values["key"])
+		require.Equal(t, "50", first.Messages[0].Values["share"])
+		next, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{"weir:events", first.Messages[0].ID}, Count: 1,
+			Block: -1}).Result()
+		require.NoError(t, err)
+		require.Equal(t, "80", next[0].Messages[0].Values["share"])
+		all, err := rdb.XRange(ctx, "weir:events", "-", "+").Result()
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		require.Equal(t, next[0].Messages[0].ID, all[1].ID)
+		n, err := rdb.XLen(ctx, "weir:events").Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 2, n)
+	}
+}
