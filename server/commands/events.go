@@ -53,7 +53,11 @@ func rlEventsCommand() *command {
 			{"RL.EVENTS AFTER 0", "cursor 1 time_ms * kind threshold policy budget key acme id  share 80 amount 850 " +
 				"used 850 limit 1000", ""},
 		},
-		run: runEvents,
+		read: reading{runEvents, func(s *Session, args [][]byte, to *scope) bool {
+			l, _, _, err := s.eventsArgs(args[1:])
+			to.add(l.group)
+			return err == nil
+		}},
 	}
 }
 
@@ -79,18 +83,8 @@ type eventLog struct {
 	strict bool // the reader has seen the events up to after
 }
 
-// eventsView returns the state of a group.
-func (s *Session) eventsView(group int) (limiter.View, error) {
-	v, _, err := s.reads.Read(func(*limiter.Topology) ([]int, bool) { return []int{group}, false })
-	return v, err
-}
-
 // events reads a log. It returns an error if the reader has missed events.
-func (s *Session) events(l *eventLog, n int) (list []engine.Event, wake <-chan struct{}, err error) {
-	v, err := s.eventsView(l.group)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s *Session) events(v limiter.View, l *eventLog, n int) (list []engine.Event, wake <-chan struct{}, err error) {
 	list, at, wake := v.Events(l.group, l.after, n)
 	if l.strict {
 		err = eventsGone(l, at, s.reads.Stale)
@@ -166,7 +160,6 @@ func (s *Session) awaitEvents(block time.Duration, read func() (found bool, wake
 			if s.Closing || err != nil {
 				return
 			}
-			s.reads.End()
 			if found, wake, err = read(); !found && !time.Now().Before(end) {
 				return
 			}
@@ -176,7 +169,7 @@ func (s *Session) awaitEvents(block time.Duration, read func() (found bool, wake
 	return !s.Closing && s.guarded(err) && found
 }
 
-func runEvents(s *Session, args [][]byte) {
+func runEvents(s *Session, v limiter.View, args [][]byte) {
 	l, n, block, err := s.eventsArgs(args[1:])
 	if err == nil {
 		err = s.mayReadEvents()
@@ -190,7 +183,7 @@ func runEvents(s *Session, args [][]byte) {
 	var list []engine.Event
 	s.awaitEvents(block, func() (bool, <-chan struct{}, error) {
 		var wake <-chan struct{}
-		list, wake, err = s.events(&l, n)
+		list, wake, err = s.events(v, &l, n)
 		return len(list) > 0, wake, err
 	})
 	if s.failed || s.Closing {

@@ -422,7 +422,7 @@ func TestAReadNeedsItsGroupsOnly(t *testing.T) {
 			return
 		}
 		send := readers[cmd.Full] // key k is in group 1, and policies are read from group 0
-		needs := map[string]int{"k": 1, "{k}z": 1, "p": 0, "1": 0, "rl:blacklist:ip": 0}
+		needs := map[string]int{"k": 1, "weir:events:0": 0, "{k}z": 1, "p": 0, "1": 0, "rl:blacklist:ip": 0}
 		own, keyed := -1, false
 		for _, word := range strings.Fields(send)[1:] {
 			if g, ok := needs[word]; ok && !keyed {
@@ -430,7 +430,7 @@ func TestAReadNeedsItsGroupsOnly(t *testing.T) {
 			}
 		}
 		switch cmd.Full {
-		case "rl.policy|list":
+		case "rl.policy|list", "rl.events":
 			own = 0
 		case "rl.holds": // of a policy and a key
 			own = 1

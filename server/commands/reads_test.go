@@ -14,6 +14,8 @@ import (
 
 // readers maps each command that reads limiters to a call of it.
 var readers = map[string]string{
+	"rl.events": "RL.EVENTS GROUP 0", "xread": "XREAD STREAMS weir:events:0 0", "xlen": "XLEN weir:events:0",
+	"xrange":     "XRANGE weir:events:0 - +",
 	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k",
 	"hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
 	"rl.holds": "RL.HOLDS p k",

@@ -32,7 +32,10 @@ func streamCommands() []*command {
 				{"BLOCK milliseconds", "how long to wait for an event; 0, and anything above an hour: one hour"},
 				{"key", "`weir:events`, or of a group"}, {"id", "only events after this one"}},
 			reply: "As Redis: for each stream with newer events its key and they, else nothing.",
-			run:   runXRead,
+			read: reading{runXRead, func(s *Session, args [][]byte, to *scope) bool {
+				a, err := parseXRead(args[1:])
+				return err == nil && s.addEventsGroups(to, a.keys...)
+			}},
 		},
 		{
 			name: "XRANGE", arity: -4, syntax: "key start end [COUNT n]", group: groupLook, flags: "readonly noscript",
@@ -43,15 +46,32 @@ func streamCommands() []*command {
 				{"start, end", "the first and the last id"},
 				{"COUNT n", "at most so many events, 1 to 10000; needed if the log has more than 10000"}},
 			reply: "An array of events: each an id and an array of fields and values.",
-			keys:  oneKey, run: runXRange,
+			keys:  oneKey, read: ofEventsKey(runXRange),
 		},
 		{
 			name: "XLEN", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast noscript", keys: oneKey,
 			summary: "How many events the log has",
 			params:  []param{{"key", "`weir:events`, or of a group, as of `XREAD`"}}, reply: "Their number.",
-			run: runXLen,
+			read: ofEventsKey(runXLen),
 		},
 	}
+}
+
+// ofEventsKey reads the log of events that the first argument names.
+func ofEventsKey(run func(*Session, limiter.View, [][]byte)) reading {
+	return reading{run, func(s *Session, args [][]byte, to *scope) bool { return s.addEventsGroups(to, args[1]) }}
+}
+
+// addEventsGroups adds the groups whose logs the keys name. It returns false if one of them names none.
+func (s *Session) addEventsGroups(to *scope, keys ...[]byte) bool {
+	for _, key := range keys {
+		group, err := s.eventsGroup(key)
+		if err != nil {
+			return false
+		}
+		to.add(group)
+	}
+	return true
 }
 
 // eventsGroup returns the group whose log a key names.
@@ -127,11 +147,7 @@ func parseID(b []byte) (ms, cursor int64, exact bool, err error) {
 }
 
 // startAfter sets where a reader of a stream begins.
-func (s *Session) startAfter(l *eventLog, id []byte) error {
-	v, err := s.eventsView(l.group)
-	if err != nil {
-		return err
-	}
+func startAfter(v limiter.View, l *eventLog, id []byte) error {
 	if string(id) == "$" {
 		_, at, _ := v.Events(l.group, engine.MaxUnits, 0)
 		l.after, l.strict = at.Last, true
@@ -149,7 +165,7 @@ func (s *Session) startAfter(l *eventLog, id []byte) error {
 	return nil
 }
 
-func runXRead(s *Session, args [][]byte) {
+func runXRead(s *Session, v limiter.View, args [][]byte) {
 	a, err := parseXRead(args[1:])
 	logs := make([]eventLog, len(a.keys))
 	for i := range logs {
@@ -158,7 +174,7 @@ func runXRead(s *Session, args [][]byte) {
 			logs[i].group, err = s.eventsGroup(a.keys[i])
 		}
 		if err == nil {
-			err = s.startAfter(&logs[i], a.ids[i])
+			err = startAfter(v, &logs[i], a.ids[i])
 		}
 	}
 	if err == nil {
@@ -171,7 +187,7 @@ func runXRead(s *Session, args [][]byte) {
 	found := s.awaitEvents(a.block, func() (any bool, wake <-chan struct{}, err error) {
 		for i := range logs {
 			var next <-chan struct{}
-			if lists[i], next, err = s.events(&logs[i], a.count); err != nil {
+			if lists[i], next, err = s.events(v, &logs[i], a.count); err != nil {
 				return false, nil, err
 			}
 			if wake == nil { // the events of other groups are found by the poll
@@ -222,7 +238,7 @@ func writeEntries(s *Session, list []engine.Event) {
 	}
 }
 
-func runXRange(s *Session, args [][]byte) {
+func runXRange(s *Session, v limiter.View, args [][]byte) {
 	l := eventLog{key: args[1]}
 	var err error
 	if l.group, err = s.eventsGroup(args[1]); err == nil {
@@ -240,12 +256,12 @@ func runXRange(s *Session, args [][]byte) {
 	}
 	last := uint64(engine.MaxUnits)
 	if err == nil {
-		last, err = s.readRange(&l, args[2], args[3])
+		last, err = readRange(v, &l, args[2], args[3])
 	}
 	if !s.guarded(err) {
 		return
 	}
-	list, _, err := s.events(&l, n)
+	list, _, err := s.events(v, &l, n)
 	for len(list) > 0 && list[len(list)-1].Cursor > last {
 		list = list[:len(list)-1]
 	}
@@ -258,12 +274,8 @@ func runXRange(s *Session, args [][]byte) {
 }
 
 // readRange sets where a range begins, and returns its last cursor.
-func (s *Session) readRange(l *eventLog, start, end []byte) (last uint64, err error) {
-	v, err := s.eventsView(l.group)
-	if err == nil {
-		err = rangeFrom(v, l, start)
-	}
-	if err == nil {
+func readRange(v limiter.View, l *eventLog, start, end []byte) (last uint64, err error) {
+	if err = rangeFrom(v, l, start); err == nil {
 		last, err = rangeTo(v, l.group, end)
 	}
 	return last, err
@@ -302,14 +314,10 @@ func rangeTo(v limiter.View, group int, id []byte) (uint64, error) {
 	return v.EventsBefore(group, ms+int64(1-oneIf(excluded))), nil
 }
 
-func runXLen(s *Session, args [][]byte) {
+func runXLen(s *Session, v limiter.View, args [][]byte) {
 	group, err := s.eventsGroup(args[1])
 	if err == nil {
 		err = s.mayReadEvents()
-	}
-	var v limiter.View
-	if err == nil {
-		v, err = s.eventsView(group)
 	}
 	if !s.guarded(err) {
 		return
