@@ -196,7 +196,8 @@ type Decision struct {
 	ResetMs int64
 	// Limit is the burst, capacity or maximum in force.
 	Limit int64
-	// Value is the byte string that OpScript answers in addition to the words of ScriptAnswer, or as the list above says.
+	// Value is the byte string that OpScript answers in addition to the words of ScriptAnswer, or what the list above
+	// says.
 	Value string
 }
 

@@ -141,7 +141,8 @@ func (s *TestStep) checkFacts(n *yaml.Node) error {
 		case failing && e.name != "error":
 			return at(n, "a command that answers an error has no %s", e.name)
 		case !s.decides() && !facts[e.name].anywhere:
-			return at(n, "only check, reserve and extend answer %s; of others say the whole reply, like 'answer: 1'", e.name)
+			return at(n, "only check, reserve and extend answer %s; of others say the whole reply, like 'answer: 1'",
+				e.name)
 		}
 	}
 	return nil

@@ -42,9 +42,9 @@ func checkCommand() *command {
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
 			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still " +
 			"counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded. " +
-			"With `ELSE` the limit is one of the last alternative that pays, or of a denied check one of the alternative " +
-			"that admits it soonest; a seventh element of an admitted check is an array: for each alternative its first " +
-			"policy, and the units that it paid.",
+			"With `ELSE` the limit is one of the last alternative that pays, or of a denied check one of the " +
+			"alternative that admits it soonest. A seventh element of an admitted check is then an array: for each " +
+			"alternative its first policy, and the units that it paid.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1",

@@ -13,7 +13,8 @@ import (
 
 var (
 	errElseAlone resp.Error = "ERR ELSE needs a policy and a key"
-	errManyElse             = resp.Error(fmt.Sprintf("ERR ELSE may be given at most %d times", engine.MaxAlternatives-1))
+	errManyElse             = resp.Error(fmt.Sprintf("ERR ELSE may be given at most %d times",
+		engine.MaxAlternatives-1))
 )
 
 var (

@@ -16,8 +16,8 @@ func holdCommands() []*command {
 	return []*command{
 		{
 			name: "RL.RESERVE", arity: -5,
-			syntax: "policy key n ttl [AND policy key [policy key ...]] [ELSE policy key [policy key ...] ...] [SPLIT] " +
-				"[PRIORITY high|normal] [FROM address] [EXPIRE return|take] [ID id]",
+			syntax: "policy key n ttl [AND policy key [policy key ...]] [ELSE policy key [policy key ...] ...] " +
+				"[SPLIT] [PRIORITY high|normal] [FROM address] [EXPIRE return|take] [ID id]",
 			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
 			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It " +
@@ -74,8 +74,8 @@ func holdCommands() []*command {
 				"back, and the rest stays held.",
 			params: []param{paramID, {"actual", "the units used since `RL.RESERVE`, 0 to 2^53; not less than before"},
 				{"KEEP", "the request runs on: report what it has used so far"}},
-			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone; of a hold with " +
-				"alternatives, of the last one that paid. An error of " +
+			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone; of a hold " +
+				"with alternatives, of the last one that paid. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
 				"denied, or ended more than 60 seconds ago; with `KEEP` of `HOLDENDED` when it has ended.",
 			cost: "O(n log h) in the limits, with h holds on a limit",
@@ -167,11 +167,11 @@ func planReserve(s *Session, args [][]byte) error {
 		return err
 	}
 	if n := op.HoldBytes(); n > engine.MaxHoldBytes {
-		return resp.Error(fmt.Sprintf("ERR the policies and keys of a hold must be at most %d bytes together, four for "+
-			"each pair included%s, not %d", engine.MaxHoldBytes, withElse(op), n))
+		return resp.Error(fmt.Sprintf("ERR the policies and keys of a hold must be at most %d bytes together, four "+
+			"for each pair included%s, not %d", engine.MaxHoldBytes, withElse(op), n))
 	}
-	if _, _, err = arg.Options(op, rest, limits.Split|limits.Priority|limits.From|limits.Expire|limits.ID); err == nil &&
-		op.ID == nil {
+	const options = limits.Split | limits.Priority | limits.From | limits.Expire | limits.ID
+	if _, _, err = arg.Options(op, rest, options); err == nil && op.ID == nil {
 		op.ID = newHoldID(op.Key)
 	}
 	return err

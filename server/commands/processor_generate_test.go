@@ -82,6 +82,10 @@ func (g *commandSource) command() []string {
 	if g.IntN(3) == 0 {
 		return g.script()
 	}
+	if g.held != "" && g.IntN(50) == 0 { // few holds are made: most requests name a policy that there is not
+		n := strconv.Itoa(1 + g.IntN(20))
+		return pick(g, [][]string{{"RL.COMMIT", g.held, n}, {"RL.EXTEND", g.held, n, "SEQ", "1"}})
+	}
 	cmd := g.commands[g.IntN(len(g.commands))]
 	line := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.Full, "|", " ")))
 	switch cmd.Full {
@@ -106,8 +110,12 @@ func (g *commandSource) decision() []string {
 	}
 }
 
-// named adds an ID to a command that would otherwise get a random ID from the server.
+// named adds an ID to a command that would otherwise get a random ID from the server. It takes SPLIT from a command
+// without ELSE, which would be an error too often.
 func (g *commandSource) named(cmd *command, line []string) []string {
+	if i := slices.Index(line, "SPLIT"); i >= 0 && !slices.Contains(line, "ELSE") {
+		line = slices.Delete(line, i, i+1)
+	}
 	random := cmd.Full == "rl.acquire" || cmd.Full == "rl.reserve"
 	if random && !slices.Contains(line, "ID") && !slices.Contains(line, "HOLDER") {
 		line = append(line, "ID", g.value(cmd, "id"))

@@ -27,8 +27,8 @@ const (
 	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1048576 holds on this key, the maximum, or 1000 in a " +
 		"cluster whose nodes are not all upgraded; nothing was taken"
 	ErrStrikesHeld resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
-	ErrStrikesElse resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be one of several that pay: " +
-		"use RL.CHECK without ELSE"
+	ErrStrikesElse resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be one of several that " +
+		"pay: use RL.CHECK without ELSE"
 	errNoHold resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
 		"60 seconds ago; nothing was charged"
 	ErrHoldEnded resp.Error = "HOLDENDED the hold has ended: it was committed or cancelled, or its ttl has passed; " +
