@@ -71,6 +71,9 @@ func (q *Request) elseOf() (a engine.Alternatives) {
 		a |= 1 << first
 		first += len(pairs)
 	}
+	if q.Split {
+		a |= engine.Split
+	}
 	return a
 }
 

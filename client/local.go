@@ -53,7 +53,7 @@ func (l *localLimiter) decide(q *Request) Decision {
 	} else {
 		l.define(q.Rule)
 		op.Code, op.Text = engine.OpCheck, []byte(q.Rule.policy)
-		op.Else, op.Split = q.elseOf(), q.Split
+		op.Else = q.elseOf()
 		for _, p := range q.others() {
 			op.Also = append(op.Also, engine.Pair{Policy: []byte(p.Policy), Key: []byte(p.Key)})
 		}

@@ -23,7 +23,7 @@ type part struct {
 // setUp prepares the part's take for a check at the shard's time.
 func (x *part) setUp(op *Op) {
 	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
-	if !op.Partial && !op.Split {
+	if !op.Partial && !op.Else.Split() {
 		x.op.WaitNs = x.of.WaitNs
 	}
 	if x.of.Zone != nil {

@@ -52,7 +52,7 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	keepPairs(&x)
 	look := Op{
 		Code: OpCheck, Cost: op.Cost, Partial: op.Partial && op.Cost > 0, High: x.High,
-		Text: x.Pairs[0].Policy, Key: x.Pairs[0].Key, ID: op.Key, Else: x.Else, Split: x.Split,
+		Text: x.Pairs[0].Policy, Key: x.Pairs[0].Key, ID: op.Key, Else: x.Else,
 	}
 	for _, p := range x.Pairs[1:] {
 		look.Also = append(look.Also, Pair{p.Policy, p.Key})

@@ -53,7 +53,7 @@ func (op *Op) Fingerprint() (f Fingerprint) {
 		b = appendText(appendText(b, p.Policy), p.Key)
 	}
 	if op.Else != 0 {
-		b = binary.AppendUvarint(b, uint64(op.Else))
+		b = binary.AppendUvarint(b, uint64(op.Else&^Split))
 	}
 	ends[0] = len(b)
 	if op.Code == OpTake {
@@ -78,7 +78,7 @@ func (op *Op) Fingerprint() (f Fingerprint) {
 	if op.High {
 		b = append(b, 2)
 	}
-	if op.Split {
+	if op.Else.Split() {
 		b = append(b, 4)
 	}
 	ends[5] = len(b)

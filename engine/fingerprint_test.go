@@ -33,7 +33,6 @@ var partsOfARequest = map[string]func(*engine.Op){
 	"Text":    func(op *engine.Op) { op.Text = []byte("other") },
 	"Also":    func(op *engine.Op) { op.Also = []engine.Pair{{Policy: []byte("p"), Key: []byte("k")}} },
 	"Else":    func(op *engine.Op) { op.Else = 1 << 1 },
-	"Split":   func(op *engine.Op) { op.Split = true },
 	"Calendar": func(op *engine.Op) {
 		op.Calendar = &engine.Calendar{Zone: "Europe/Berlin"}
 	},

@@ -14,9 +14,12 @@ import (
 // MaxAlternatives bounds the alternatives of a request.
 const MaxAlternatives = store.MaxSources
 
-// Alternatives divides the pairs of a request: bit i is set if pair i begins an alternative. Bit 0 is not set, because
+// Alternatives divides the pairs of a request: bit i is set if pair i begins an alternative. Bit 0 is Split, because
 // pair 0 always begins the first.
 type Alternatives = store.Alternatives
+
+// Split in Alternatives lets several of them pay together.
+const Split = store.Split
 
 // funding is how the units of a request are divided among its alternatives. A request without Else has one.
 type funding struct {
@@ -60,7 +63,7 @@ func (f *funding) divide() bool {
 			f.last, f.looked = i, f.total == rest
 			return true
 		}
-		if f.op.Split {
+		if f.op.Else.Split() {
 			rest -= f.pay(i, f.left(rest))
 		}
 	}
@@ -99,7 +102,7 @@ func (f *funding) deny(d *Decision) {
 			soonest, waitMs = i, now
 		}
 	}
-	if waitMs < 0 && f.op.Split && !f.op.Partial {
+	if waitMs < 0 && f.op.Else.Split() && !f.op.Partial {
 		waitMs = f.together()
 	}
 	f.turnTo(soonest)
@@ -121,7 +124,7 @@ func (f *funding) wait() int64 {
 
 // lacking returns how many units an alternative must have to admit a denied request, if no other gains any.
 func (f *funding) lacking(i int) int64 {
-	if f.op.Split {
+	if f.op.Else.Split() {
 		return f.op.Cost - f.total + f.units[i]
 	}
 	return f.op.Cost

@@ -39,11 +39,11 @@ func (m *holdModel) fund(nowNs int64, op *engine.Op, n int64, partial bool) (pay
 			pay[i] = rest
 			return pay, i, true
 		}
-		if op.Split && left > 0 {
+		if op.Else.Split() && left > 0 {
 			pay[i], last, rest = left, i, rest-left
 		}
 	}
-	if partial && op.Split {
+	if partial && op.Else.Split() {
 		return pay, last, rest < n
 	}
 	for i, a := range all {

@@ -15,7 +15,9 @@ func orElse(op engine.Op, split bool, firsts ...int) engine.Op {
 	for _, i := range firsts {
 		op.Else |= 1 << i
 	}
-	op.Split = split
+	if split {
+		op.Else |= engine.Split
+	}
 	return op
 }
 
@@ -120,7 +122,7 @@ func TestASplitMakesNoDebt(t *testing.T) {
 	require.Equal(t, "110 waits 110 credits 0", d.Value)
 	require.EqualValues(t, 10000, d.RetryMs)
 	h.pass(110e9)
-	either.Split = true
+	either.Else |= engine.Split
 	d = h.do(either)
 	require.Equal(t, "110 waits 100 credits 10", d.Value)
 	require.Zero(t, d.RetryMs)
@@ -169,7 +171,7 @@ func TestADividedCheckHappensOnce(t *testing.T) {
 		require.Equal(t, first, h.do(once))
 		require.Equal(t, held, h.hold("a", 30))
 		again := once
-		again.Split = false
+		again.Else &^= engine.Split
 		again.Bind()
 		require.Equal(t, engine.OtherTerms, h.do(again).Status)
 		require.Equal(t, engine.OtherTerms,
@@ -228,7 +230,7 @@ func TestWaitsOfAlternatives(t *testing.T) {
 			require.True(t, fits(d.RetryMs), "seed %d: %s after %d ms", seed, describeCheck(&ask), d.RetryMs)
 			if fits(d.RetryMs - 1) {
 				early++
-				require.True(t, ask.Split || containsPolicy(&ask, "kept"), "seed %d: %s", seed, describeCheck(&ask))
+				require.True(t, ask.Else.Split() || containsPolicy(&ask, "kept"), "seed %d: %s", seed, describeCheck(&ask))
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (op *Op) HoldBytes() (n int) {
 // sameHold reports whether an OpReserve has the terms under which the hold was made.
 func sameHold(x *store.Hold, op *Op) bool {
 	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || x.Keep != op.Keep ||
-		x.Else != op.Else || x.Split != op.Split || len(x.Pairs) != 1+len(op.Also) {
+		x.Else != op.Else || len(x.Pairs) != 1+len(op.Also) {
 		return false
 	}
 	for i, p := range x.Pairs {
@@ -296,7 +296,7 @@ func (f *funding) hold(d *Decision, home *shard, c *store.Cell) bool {
 	s, op := f.s, f.op
 	x := store.Hold{
 		EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High, Keep: op.Keep,
-		Else: op.Else, Split: op.Split,
+		Else: op.Else,
 	}
 	for i := range op.Else.Len() {
 		if op.Else != 0 {

@@ -280,8 +280,8 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 	id := string(op.ID)
 	if x := m.holds[id]; op.Code == engine.OpReserve && x != nil {
-		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs, op.Keep, op.Else, op.Split) !=
-			fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs, x.op.Keep, x.op.Else, x.op.Split) {
+		if fmt.Sprint(pairsOf(op), op.Cost, op.TTLNs, op.Keep, op.Else) !=
+			fmt.Sprint(pairsOf(&x.op), x.op.Cost, x.op.TTLNs, x.op.Keep, x.op.Else) {
 			return engine.Decision{Status: engine.OtherTerms}
 		}
 		return x.answer

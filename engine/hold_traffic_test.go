@@ -161,7 +161,9 @@ func (g *holdTraffic) next() engine.Op {
 			op.Else |= 1 << (i + 1)
 		}
 	}
-	op.Split = op.Else != 0 && g.IntN(3) > 0
+	if op.Else != 0 && g.IntN(3) > 0 {
+		op.Else |= engine.Split
+	}
 	op.Partial = op.Else != 0 && op.Cost > 0 && g.IntN(4) == 0
 	if g.IntN(5) > 0 {
 		op.Partial = false

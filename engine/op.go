@@ -60,10 +60,14 @@ type Op struct {
 	// Keep makes OpReserve keep the units taken if the hold ends by itself. It makes OpCommit keep the hold open: Cost
 	// is what was used so far, and the rest stays held.
 	Keep   bool
-	forced bool   // also take units that do not fit, as far as the algorithm can represent them
-	Key    []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
-	Limit  Limit  // OpTake
-	Cost   int64  // units, 0..MaxUnits; 0 looks without taking
+	forced bool // also take units that do not fit, as far as the algorithm can represent them
+	// Else divides the pairs of an OpCheck or OpReserve into up to MaxAlternatives. The first alternative that admits
+	// all units pays. With Split, an alternative that does not admit them pays what it has left, and the next ones the
+	// rest; together they pay all units or none.
+	Else  Alternatives
+	Key   []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
+	Limit Limit  // OpTake
+	Cost  int64  // units, 0..MaxUnits; 0 looks without taking
 	// WaitNs lets a TokenBucket go into debt, by as much as it refills within WaitNs and by at most MaxUnits.
 	WaitNs int64
 	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block, a hold or an override. No end is
@@ -83,11 +87,6 @@ type Op struct {
 	// the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
 	From []byte // 0..MaxFromLen bytes
 	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
-	// Else divides the pairs of an OpCheck or OpReserve into up to MaxAlternatives. The first alternative that admits
-	// all units pays. With Split, an alternative that does not admit them pays what it has left, and the next ones the
-	// rest; together they pay all units or none.
-	Else  Alternatives
-	Split bool
 	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr

@@ -63,7 +63,7 @@ func TestAlternativesOutliveTheirLeader(t *testing.T) {
 	next := (at + 1) % 3
 	c.decideOn(leader, setPolicy("allowance", 100), setPolicy("credits", 50))
 	either := reserve("r", 120, time.Hour, "allowance", "acme", "credits", "acme")
-	either.Else, either.Split = 1<<1, true
+	either.Else = 1<<1 | engine.Split
 	held := c.decideOn(c.nodes[next], either)[0] // a follower forwards it
 	require.Equal(t, "120 allowance 100 credits 20", held.Value)
 	once := check(10, "allowance", "acme", "credits", "acme")

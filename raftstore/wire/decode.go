@@ -153,7 +153,7 @@ func (d *Decoder) pairs(op *engine.Op) {
 	}
 	if divided {
 		bits := d.uvarint()
-		op.Else, op.Split = engine.Alternatives(bits&^1), bits&1 != 0
+		op.Else = engine.Alternatives(bits)
 		d.bad = d.bad || bits>>engine.MaxPairs != 0 || op.Else == 0
 	}
 }

@@ -33,16 +33,9 @@ const (
 	numExtras = iota
 )
 
-// pairsDivided is set in the number of further pairs if Else follows them, whose lowest bit, which is free, is Split.
-// Older versions refuse so many pairs.
+// pairsDivided is set in the number of further pairs if Else follows them. Older versions refuse so many
+// pairs.
 const pairsDivided = engine.MaxPairs
-
-func dividedSplit(op *engine.Op) uint64 {
-	if op.Split {
-		return 1
-	}
-	return 0
-}
 
 // The bits of an increment.
 const (
@@ -189,7 +182,7 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 			b = appendBytes(appendBytes(b, p.Policy), p.Key)
 		}
 		if op.Else != 0 {
-			b = binary.AppendUvarint(b, uint64(op.Else)|dividedSplit(op))
+			b = binary.AppendUvarint(b, uint64(op.Else))
 		}
 	}
 	if op.Policy != nil {

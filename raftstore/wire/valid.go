@@ -59,12 +59,9 @@ func Valid(op *engine.Op) bool {
 	}
 }
 
-// validElse reports whether an operation may have its Else and Split.
+// validElse reports whether an operation may have its Else.
 func validElse(op *engine.Op) bool {
-	if op.Else == 0 {
-		return !op.Split
-	}
-	return (op.Code == engine.OpCheck || op.Code == engine.OpReserve) && op.Else.Valid(1+len(op.Also))
+	return op.Else == 0 || (op.Code == engine.OpCheck || op.Code == engine.OpReserve) && op.Else.Valid(1+len(op.Also))
 }
 
 // validPairs reports whether a check names valid and distinct pairs. Each pair is previewed before any is charged, so

@@ -334,15 +334,14 @@ func TestElseIsOfPairs(t *testing.T) {
 	}
 	for _, c := range []struct {
 		bits  engine.Alternatives
-		split bool
 		valid bool
 	}{
-		{0, false, true}, {0, true, false}, {1, false, false}, {1 << 1, true, true}, {1<<1 | 1<<2 | 1<<5, true, true},
-		{1<<1 | 1<<2 | 1<<3 | 1<<4, false, false}, {1 << 5, false, true}, {1 << 6, false, false},
+		{0, true}, {engine.Split, false}, {1<<1 | engine.Split, true}, {1<<1 | 1<<2 | 1<<5 | engine.Split, true},
+		{1<<1 | 1<<2 | 1<<3 | 1<<4, false}, {1 << 5, true}, {1 << 6, false},
 	} {
 		op := validOp(engine.OpCheck)
-		op.Also, op.Else, op.Split = pairs(5), c.bits, c.split
-		require.Equal(t, c.valid, wire.Valid(&op), "%b %v", c.bits, c.split)
+		op.Also, op.Else = pairs(5), c.bits
+		require.Equal(t, c.valid, wire.Valid(&op), "%b", c.bits)
 		if c.valid && c.bits != 0 {
 			require.EqualValues(t, 14, wire.FormatOf(&op))
 		}

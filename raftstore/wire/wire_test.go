@@ -46,7 +46,9 @@ func genElse(t *rapid.T, op *engine.Op) {
 			op.Else |= 2 << i
 		}
 	}
-	op.Split = op.Else != 0 && rapid.Bool().Draw(t, "split")
+	if op.Else != 0 && rapid.Bool().Draw(t, "split") {
+		op.Else |= engine.Split
+	}
 }
 
 // genOp draws an operation that the server might create.

@@ -46,7 +46,7 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 			err = limits.Bad("EXPIRE", "must be return or take", value)
 		}
 	case limits.Split:
-		if op.Split = true; op.Else == 0 {
+		if op.Else |= engine.Split; op.Else == engine.Split {
 			err = limits.Error("SPLIT needs ELSE before it, with a policy and a key that pay the rest")
 		}
 	case limits.ID:

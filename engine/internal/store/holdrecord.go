@@ -42,7 +42,6 @@ type Hold struct {
 	Added      int64        // units of all extensions, and units that were used beyond what was held
 	Extensions int64        // how many there were
 	Else       Alternatives // of the OpReserve; 0: none, and no Sources
-	Split      bool         // of the OpReserve: several alternatives may pay together
 	Sources    []Source     // one for each alternative
 }
 

@@ -24,15 +24,21 @@ type Source struct {
 // BySource has units of each source of a hold. A hold without alternatives has one source.
 type BySource [MaxSources]int64
 
-// Alternatives says which pairs of a request begin an alternative: bit i is set if pair i begins one. Bit 0 is not set,
+// Alternatives says which pairs of a request begin an alternative: bit i is set if pair i begins one. Bit 0 is Split,
 // because pair 0 always begins the first.
 type Alternatives uint16
 
 // Len returns the number of alternatives.
-func (a Alternatives) Len() int { return 1 + bits.OnesCount16(uint16(a)) }
+func (a Alternatives) Len() int { return 1 + bits.OnesCount16(uint16(a&^Split)) }
+
+// Split in Alternatives lets several of them pay together.
+const Split Alternatives = 1
+
+// Split reports whether several alternatives may pay together.
+func (a Alternatives) Split() bool { return a&Split != 0 }
 
 // Of returns the number of the alternative that a pair belongs to.
-func (a Alternatives) Of(pair int) int { return bits.OnesCount16(uint16(a) & (1<<(pair+1) - 1)) }
+func (a Alternatives) Of(pair int) int { return bits.OnesCount16(uint16(a&^Split) & (1<<(pair+1) - 1)) }
 
 // Pairs returns which of n pairs belong to an alternative: those from first up to end.
 func (a Alternatives) Pairs(alternative, n int) (first, end int) {
@@ -46,7 +52,7 @@ func (a Alternatives) Pairs(alternative, n int) (first, end int) {
 }
 
 // Valid reports whether n pairs may be divided so.
-func (a Alternatives) Valid(n int) bool { return a&1 == 0 && a>>n == 0 && a.Len() <= MaxSources }
+func (a Alternatives) Valid(n int) bool { return a != Split && a>>n == 0 && a.Len() <= MaxSources }
 
 // Unused returns how the last units of a hold that were not reported as used are divided among its sources: the last
 // source first.
@@ -123,8 +129,7 @@ func (x *Hold) SourcePairs(source int) []HoldPair {
 	return x.Pairs[first:end]
 }
 
-// The last part of a hold's record is else(2) source..., with source = reserved(8) taken(8) used(8). The lowest bit of
-// else is Split.
+// The last part of a hold's record is else(2) source..., with source = reserved(8) taken(8) used(8).
 
 const (
 	sourceLen = 3 * 8
@@ -140,7 +145,7 @@ func SourcesLen(a Alternatives) int {
 }
 
 func (x *Hold) writeSources(b []byte) {
-	le.PutUint16(b, uint16(x.Else)|splitBit(x.Split))
+	le.PutUint16(b, uint16(x.Else))
 	for i, s := range x.Sources {
 		for k, n := range [...]int64{s.Reserved, s.Taken, s.Used} {
 			le.PutUint64(b[elseLen+sourceLen*i+8*k:], uint64(n))
@@ -148,16 +153,8 @@ func (x *Hold) writeSources(b []byte) {
 	}
 }
 
-func splitBit(split bool) uint16 {
-	if split {
-		return 1
-	}
-	return 0
-}
-
 func (x *Hold) readSources(b []byte) {
-	which := le.Uint16(b)
-	x.Else, x.Split = Alternatives(which&^1), which&1 != 0
+	x.Else = Alternatives(le.Uint16(b))
 	x.Sources = make([]Source, x.Else.Len())
 	for i := range x.Sources {
 		s := &x.Sources[i]
@@ -172,7 +169,7 @@ func validSources(b []byte, n int, total int64) bool {
 	if len(b) < elseLen {
 		return false
 	}
-	a := Alternatives(le.Uint16(b) &^ 1)
+	a := Alternatives(le.Uint16(b))
 	if a == 0 || !a.Valid(n) || len(b) != elseLen+SourcesLen(a) {
 		return false
 	}
