@@ -274,3 +274,11 @@ func TestTheFormsAreDocumented(t *testing.T) {
 	require.Contains(t, lines[0], fmt.Sprintf("| %d |", wire.Oldest))
 	require.Contains(t, lines[len(lines)-1], fmt.Sprintf("| %d |", wire.Version))
 }
+
+// TestRulesOfHolds checks that the larger bound of holds is a rule from form 14 on, and that a reserve asks for that form.
+func TestRulesOfHolds(t *testing.T) {
+	require.Equal(t, engine.RulesManyBlocks, wire.RulesOf(13))
+	require.Equal(t, engine.RulesManyHolds, wire.RulesOf(14))
+	require.Equal(t, engine.RulesNewest, wire.RulesOf(wire.Version))
+	require.EqualValues(t, 14, wire.Preferred(&engine.Op{Code: engine.OpReserve}))
+}

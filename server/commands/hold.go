@@ -78,7 +78,7 @@ func holdCommands() []*command {
 				"with alternatives, of the last one that paid. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
 				"denied, or ended more than 60 seconds ago; with `KEEP` of `HOLDENDED` when it has ended.",
-			cost: "O(n log h) in the limits, with h holds on a limit",
+			cost: "O(n log h) in limits and holds",
 			plan: planCommit, answer: answerRemaining,
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},
 				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
@@ -102,7 +102,7 @@ func holdCommands() []*command {
 				"hold with alternatives also an array of what each paid so far, as for `RL.RESERVE`. An " +
 				"error of `NOHOLD` when there is no such hold, `HOLDENDED` when it has ended, and `SEQGAP` when `k` is not " +
 				"the next number.",
-			cost: "O(n log h) in the limits, with h holds on a limit",
+			cost: "O(n log h) in limits and holds",
 			shown: []example{
 				{"RL.POLICY SET tpm LIMIT FIXED FOREVER 1000", "1", ""},
 				{"RL.RESERVE tpm org:acme 100 2m ID req-1", "1 900 0 -1 1000 req-1", ""},
@@ -120,7 +120,7 @@ func holdCommands() []*command {
 			params:  []param{paramID},
 			reply: "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is " +
 				"none, or it has ended or was committed.",
-			cost: "O(n log h) in the limits, with h holds on a limit",
+			cost: "O(n log h) in limits and holds",
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},
 				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
 				{"RL.CANCEL req-1", "1", ""}, {"RL.CHECK tpm org:acme COST 0", "1 90000 0 0 90000 tpm", ""}},

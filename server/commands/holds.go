@@ -15,22 +15,18 @@ func holdsCommand() *command {
 	return &command{
 		name: "RL.HOLDS", arity: -3, syntax: "policy key [CURSOR cursor] [COUNT n]", group: groupLook,
 		flags: "readonly", keys: keySpec{2, 2, 1}, bulky: true,
-		summary: "Walk through the open holds under a policy and a key",
+		summary: "The open holds under a policy and a key",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey,
 			{"CURSOR cursor", "`0` to begin, or what RL.HOLDS answered"},
-			{"COUNT n", "about how many holds a step looks at; 10 without it, at most 10000"}},
-		reply: "The cursor to go on with, `0` at the end, and some holds. Each is an array of its id, the units that are " +
-			"held, the units that were reported as used (`RL.COMMIT` with `KEEP`), the milliseconds until it ends by " +
-			"itself, and what happens then (`return` or `take`). A hold that has reported all of its units as used is not " +
-			"among them. A hold that is open all the time is seen at least " +
-			"once, and again if it is extended meanwhile. A cursor means the same on every node of a cluster, after a " +
-			"restart, and after a failover.",
-		cost: "O(n log h) in COUNT, with h holds on a limit",
+			{"COUNT n", "about how many holds to look at: 10 unless given, at most 10000"}},
+		reply: "The cursor to go on with, `0` at the end, and some holds. Each is an array: its id, the units held, the " +
+			"units reported as used, the milliseconds to its end, and `return` or `take`. A hold is seen at least once, " +
+			"unless all of its units are used. A cursor means the same on every node.",
+		cost: "O(n log h) in COUNT and holds",
 		shown: []example{
 			{"RL.POLICY SET tpm LIMIT FIXED FOREVER 1000", "1", ""},
 			{"RL.RESERVE tpm org:acme 100 2m EXPIRE take ID req-1", "1 900 0 -1 1000 req-1", ""},
-			{"RL.COMMIT req-1 30 KEEP", "900", ""},
-			{"RL.HOLDS tpm org:acme", "0 req-1 70 30 120000 take", "70 units are held, and 30 used"},
+			{"RL.HOLDS tpm org:acme", "0 req-1 100 0 120000 take", ""},
 		},
 		read: keyState(runHolds),
 	}
