@@ -65,7 +65,7 @@ func openHolds(n int, o engine.Options, l engine.Limit) *engine.Table {
 var benchHoldAt = engine.Stamp{NowNs: 1e18}
 
 var benchHoldLimits = map[string]engine.Limit{
-	"bucket": {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1e9, PerNs: 1e9}, Max: 1e12},
+	"bucket": {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e12}, Max: 1e12},
 	"fixed":  {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1e12},
 }
 
