@@ -15,7 +15,8 @@ import (
 // spend takes units under a policy that reports two thresholds.
 func spend(t *testing.T, rdb *redis.Client, key string, units int) {
 	ctx := t.Context()
-	require.NoError(t, rdb.Do(ctx, "RL.POLICY", "SET", "budget", "LIMIT", "FIXED", "FOREVER", 100, "NOTIFY", "50%", "80%").Err())
+	require.NoError(t, rdb.Do(ctx, "RL.POLICY", "SET", "budget", "LIMIT", "FIXED", "FOREVER", 100,
+		"NOTIFY", "50%", "80%").Err())
 	require.NoError(t, rdb.Do(ctx, "RL.CHECK", "budget", key, "COST", units, "ID", "r1").Err())
 }
 

@@ -23,12 +23,13 @@ type Extension struct {
 }
 
 // Extend takes more units under the policies and keys of the hold, all or none, and begins its ttl again. held is how
-// many units were taken for the hold so far. A denial changes nothing. The error is ErrRefused if the hold has ended, or
-// if the number is not the next one.
+// many units were taken for the hold so far. A denial changes nothing. The error is ErrRefused if the hold has ended,
+// or if the number is not the next one.
 func (h *Hold) Extend(ctx context.Context, x Extension) (d Decision, held int64, err error) {
 	if x.Units < 0 || x.Units > engine.MaxUnits || x.Number < 1 || x.Number > engine.MaxExtensions ||
 		x.TTL < 0 || int64(x.TTL) > engine.MaxWindowNs {
-		return d, 0, fmt.Errorf("%w: an extension has a number from 1 on, 0 to 2^53 units and a ttl of at most 366 days",
+		return d, 0, fmt.Errorf("%w: an extension has a number from 1 on, 0 to 2^53 units and a ttl of at most "+
+			"366 days",
 			ErrBadRequest)
 	}
 	q := &Request{Rule: &Rule{name: "RL.EXTEND"}, Cost: x.Units, Peek: x.Units == 0, Partial: x.Partial && x.Units > 0}

@@ -21,7 +21,8 @@ func TestHoldsGrow(t *testing.T) {
 	for range 2 {
 		d, held, err := h.Extend(t.Context(), client.Extension{Number: 1, Units: 20, TTL: time.Hour})
 		require.NoError(t, err)
-		require.Equal(t, []int64{20, 70, 30}, []int64{d.Granted, d.Remaining, held}, "a repeated number must count once")
+		require.Equal(t, []int64{20, 70, 30}, []int64{d.Granted, d.Remaining, held},
+			"a repeated number must count once")
 	}
 	d, held, err := h.Extend(t.Context(), client.Extension{Number: 2, Units: 80})
 	require.NoError(t, err)

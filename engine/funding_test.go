@@ -230,7 +230,8 @@ func TestWaitsOfAlternatives(t *testing.T) {
 			require.True(t, fits(d.RetryMs), "seed %d: %s after %d ms", seed, describeCheck(&ask), d.RetryMs)
 			if fits(d.RetryMs - 1) {
 				early++
-				require.True(t, ask.Else.Split() || containsPolicy(&ask, "kept"), "seed %d: %s", seed, describeCheck(&ask))
+				require.True(t, ask.Else.Split() || containsPolicy(&ask, "kept"), "seed %d: %s", seed,
+					describeCheck(&ask))
 			}
 		}
 	}

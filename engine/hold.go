@@ -271,8 +271,8 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	return f.hold(d, home, &c)
 }
 
-// refusal returns why no units can be allocated to a hold in the limiters of an alternative: one has as many allocations
-// as it may have, or memory is exhausted.
+// refusal returns why no units can be allocated to a hold in the limiters of an alternative: one has as many
+// allocations as it may have, or memory is exhausted.
 func (k *checker) refusal(id []byte) Status {
 	for i := k.groups[0].from; i < k.groups[len(k.groups)-1].to; i++ {
 		x := &k.parts[i]

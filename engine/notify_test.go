@@ -187,7 +187,9 @@ func (r *notifyRun) change() {
 	window := []int64{3, 4, 10}[r.rnd.IntN(3)] * notifyNs
 	r.m.resize(window, r.nowNs)
 	r.m.max = 10 + r.rnd.Int64N(190)
-	r.m.shares = []engine.Thresholds{"\x32\x50\x64", "\x01\x0a\x5a", "\x64", "\x14\x28\x3c\x50\x5a\x5f\x63\x64"}[r.rnd.IntN(4)]
+	r.m.shares = []engine.Thresholds{
+		"\x32\x50\x64", "\x01\x0a\x5a", "\x64", "\x14\x28\x3c\x50\x5a\x5f\x63\x64",
+	}[r.rnd.IntN(4)]
 	r.setPolicy()
 }
 
@@ -236,7 +238,9 @@ func TestThresholdsAreTheModels(t *testing.T) {
 
 // stored returns a table that has loaded what another one drained.
 func stored(t *testing.T, from *engine.Table, at engine.Stamp) *engine.Table {
-	to := engine.NewTable(engine.Options{Shards: 16, TrackChanges: true, WhenFull: engine.Replica, EventsBytes: 64 << 20})
+	to := engine.NewTable(engine.Options{
+		Shards: 16, TrackChanges: true, WhenFull: engine.Replica, EventsBytes: 64 << 20,
+	})
 	from.Renew(0, 1<<40)
 	require.NoError(t, from.Drain(256, func(chunk []engine.Change) error {
 		for _, c := range chunk {

@@ -209,7 +209,9 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	}
 	// Events come last: a limiter that was handed out has told no event that is not handed out, too.
 	for more := true; more; {
-		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) { b.Add(eventClass, key, write) })
+		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) {
+			b.Add(eventClass, key, write)
+		})
 		if b.Len() >= maxChunk || b.Full() {
 			if err := flush(); err != nil {
 				return err

@@ -192,7 +192,10 @@ func TestLiteLLM(t *testing.T) {
 	g.budget(1000)
 	status, body = g.call("words 40 unbilled", true)
 	require.Equal(t, http.StatusOK, status, body)
-	require.Eventually(t, func() bool { return g.left() < 1000-40 && g.left() > 1000-promptTokens-50-40 }, weirtest.Wait,
+	require.Eventually(t, func() bool {
+		left := g.left()
+		return left < 1000-40 && left > 1000-promptTokens-50-40
+	}, weirtest.Wait,
 		20*time.Millisecond, "LiteLLM counts the tokens of an answer without usage")
 
 	g.budget(300)

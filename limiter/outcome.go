@@ -7,9 +7,9 @@ import (
 )
 
 // Outcome says what became of operations that a Limiter did not decide. It is the error of a whole pipeline. If the
-// Raft groups of a node fail one by one, it is the status of a single operation: see Status. A status has no text of its
-// own, so what varies stands in the Decision, as the groups of ErrSomeGroups do. The zero value is none: the engine
-// decided.
+// Raft groups of a node fail one by one, it is the status of a single operation: see Status. A status has no text of
+// its own, so what varies stands in the Decision, as the groups of ErrSomeGroups do. The zero value is none: the
+// engine decided.
 type Outcome uint8
 
 // The outcomes. Nodes send the numbers of some to each other, so a number never changes.

@@ -67,7 +67,8 @@ func TestThresholdsExactlyOnce(t *testing.T) {
 		c.decideOn(c.nodes[(round+1)%3], ops...) // a retry at another node
 		for range 10 {
 			id := fmt.Sprintf("h%d", holds)
-			if c.decideOn(c.nodes[round%3], reserve(id, 100, time.Hour, "p", fmt.Sprintf("key%d", rnd.IntN(300))))[0].Allowed == 1 {
+			hold := reserve(id, 100, time.Hour, "p", fmt.Sprintf("key%d", rnd.IntN(300)))
+			if c.decideOn(c.nodes[round%3], hold)[0].Allowed == 1 {
 				require.EqualValues(t, 1, c.decideOn(c.nodes[(round+2)%3], commit(id, rnd.Int64N(150)))[0].Allowed)
 				holds++
 			}
@@ -119,7 +120,8 @@ func TestTheBoundOfEventsIsTheClusters(t *testing.T) {
 		o.Table.EventsBytes, o.Table.Shards = engine.MinEventsBytes, 1<<i
 	})
 	leader, _ := c.leader()
-	require.Eventually(t, func() bool { return leader.EventsBound() == engine.MinEventsBytes }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.EventsBound() == engine.MinEventsBytes }, patience,
+		time.Millisecond)
 	c.decideOn(leader, notifying("p", 1, "\x64"))
 	for round := range 20 {
 		var ops []engine.Op
@@ -165,7 +167,8 @@ func TestNotifyNeedsTheNewForm(t *testing.T) {
 	c.opts[0].Format = wire.Version
 	c.restart(0)
 	leader, _ := c.leader()
-	require.Eventually(t, func() bool { return leader.EventsBound() == engine.MinEventsBytes }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.EventsBound() == engine.MinEventsBytes }, patience,
+		time.Millisecond)
 	c.decideOn(leader, notifying("p", 100, "\x64"), check(100, "p", "k"))
 	c.agree()
 	for _, n := range c.nodes {

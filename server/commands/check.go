@@ -79,14 +79,18 @@ func planCheck(s *Session, args [][]byte) error {
 	if rest, err = alternatives(s, op, rest); err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, rest, limits.CheckOptions|limits.Split)
+	_, _, err = arg.Options(op, rest, checkOptions)
 	return err
 }
 
 // morePairs reads policies and their keys up to ELSE or the first option.
 func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err error) {
 	first := len(s.batch.Pairs) - len(op.Also)
-	for !endsPairs(args) {
+	options := checkOptions
+	if op.Code == engine.OpReserve {
+		options = reserveOptions
+	}
+	for !endsPairs(args, options) {
 		if len(args) == 1 {
 			return nil, resp.Error(
 				"ERR policy " + quote.Text(args[0]) + " needs a key: policies and keys come in pairs")

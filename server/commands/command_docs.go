@@ -226,25 +226,25 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 		return nil, nil, resp.Error("ERR The command has no key arguments")
 	}
 	if cmd.keys.step > 1 {
-		return keysOfPairs(args[1:]), cmd, nil
+		return keysOfPairs(args[1:], checkOptions), cmd, nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
 		keys = append(keys, args[at])
 	}
 	if cmd.name == "RL.RESERVE" && len(args) > 5 {
-		keys = append(keys, keysOfPairs(args[5:])...)
+		keys = append(keys, keysOfPairs(args[5:], reserveOptions)...)
 	}
 	return keys, cmd, nil
 }
 
 // keysOfPairs returns the keys of the pairs of a policy and a key, up to the first option.
-func keysOfPairs(args [][]byte) (keys [][]byte) {
+func keysOfPairs(args [][]byte, options limits.Option) (keys [][]byte) {
 	for len(args) > 1 {
 		if isElse(args[0]) || limits.Is(args[0], "AND") {
 			args = args[1:]
 			continue
 		}
-		if endsPairs(args) {
+		if endsPairs(args, options) {
 			break
 		}
 		keys, args = append(keys, args[1]), args[2:]

@@ -19,8 +19,8 @@ const (
 	defaultEvents = 100
 	// maxEvents bounds the events of one answer, which then has at most some megabytes.
 	maxEvents = 10_000
-	// eventsPoll is how long a waiting reader relies on being woken. A node that replaces its state by an image does not
-	// wake the readers of the old state.
+	// eventsPoll is how long a waiting reader relies on being woken. A node that replaces its state by an image does
+	// not wake the readers of the old state.
 	eventsPoll = time.Second
 )
 
@@ -29,24 +29,28 @@ func rlEventsCommand() *command {
 		name: "RL.EVENTS", arity: -1, syntax: "[AFTER cursor] [COUNT n] [BLOCK duration] [GROUP n]", group: groupLook,
 		flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
 		summary: "Read the log of events: thresholds, settled holds, lockouts",
-		details: "[Events](policies.md#events) says which events there are. The log is a part of the replicated state: " +
+		details: "[Events](policies.md#events) says which events there are. The log is a part of the replicated " +
+			"state: " +
 			"every node has the same events with the same cursors, so a reader may go on at any node. With `BLOCK` a " +
-			"reader without newer events waits for the next one. At most 1000 requests wait on a node, the next one is " +
+			"reader without newer events waits for the next one. At most 1000 requests wait on a node, the next one " +
+			"is " +
 			"answered `OVERLOADED`. A server that stops answers `TRYAGAIN`.\n\nThe log keeps the newest " +
 			"`--events-memory` bytes. If events after `cursor` are gone, the error `EVENTSGONE` says so, and where to " +
 			"go on. A user without permission for all keys needs permission for the key `weir:events`, and then reads " +
 			"events of all keys.",
 		params: []param{
-			{"AFTER cursor", "only events after this one; 0: from the first event ever. Unless given, from the oldest " +
-				"event that the log has"},
+			{"AFTER cursor",
+				"only events after this one; 0: from the first event ever. Unless given, from the oldest " +
+					"event that the log has"},
 			{"COUNT n", "at most so many events, 1 to 10000; 100 unless given"},
 			{"BLOCK duration", "how long to wait for an event, at most 1h"},
-			{"GROUP n", "the [Raft group](clustering.md#several-raft-groups), from 0, whose log is read; 0 unless given"},
+			{"GROUP n",
+				"the [Raft group](clustering.md#several-raft-groups), from 0, whose log is read; 0 unless given"},
 		},
 		reply: "An array with a map for each event, the oldest first: `cursor`, `time_ms` (Unix milliseconds), `kind` " +
 			"(`threshold`, `settled` or `lockout`), `policy`, `key`, `id` (of the hold, or the `ID` of the decision), " +
-			"`share` (the threshold in percent), `amount` (the units of the decision, the true cost of the hold, or the " +
-			"strikes), `used` and `limit`.",
+			"`share`, `amount`, `used` and `limit`. The share is the threshold in percent. The amount is the units of the " +
+			"decision, the true cost of the hold, or the strikes.",
 		shown: []example{
 			{"RL.POLICY SET budget LIMIT FIXED FOREVER 1000 NOTIFY 80%", "1", ""},
 			{"RL.CHECK budget acme COST 850", "1 150 0 -1 1000 budget", ""},
@@ -102,7 +106,8 @@ func eventsGone(l *eventLog, at engine.EventsPosition, stale bool) error {
 	}
 	switch {
 	case l.after < at.Dropped():
-		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because the log has only the newest "+
+		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because the log has only the "+
+			"newest "+
 			"ones: go on with %s, which misses %d events; --events-memory keeps more", l.after, on(at.Dropped()),
 			at.Dropped()-l.after))
 	case l.after > at.Last && !stale:

@@ -36,7 +36,7 @@ func TestBadEventArguments(t *testing.T) {
 		"XREAD COUNT 0 STREAMS weir:events 0":                                "COUNT must be a whole number from 1 to 10000",
 		"XREAD BLOCK -1 STREAMS weir:events 0":                               "BLOCK must be a whole number from 0",
 		"XREAD GROUP g STREAMS weir:events 0":                                "option must be COUNT n, BLOCK milliseconds or STREAMS",
-		"XREAD STREAMS weir:other 0":                                         "key must be weir:events, the only stream, not 'weir:other'",
+		"XREAD STREAMS weir:other 0":                                         "key must be weir:events:0 to weir:events:0, the logs of the Raft groups, or weir:events if",
 		"XREAD STREAMS weir:events >":                                        "id must be a time in milliseconds, a hyphen and a cursor",
 		"XREAD STREAMS weir:events 1-":                                       "id must be a time in milliseconds, a hyphen and a cursor",
 		"XRANGE weir:events - x":                                             "id must be a time in milliseconds, a hyphen and a cursor",

@@ -25,10 +25,16 @@ var (
 
 func isElse(word []byte) bool { return limits.Is(word, "ELSE") }
 
-// endsPairs reports whether no pair of a policy and a key begins here. A policy that is called ELSE or SPLIT must be
-// the first of a request.
-func endsPairs(args [][]byte) bool {
-	return len(args) == 0 || isElse(args[0]) || limits.IsOption(args[0], limits.CheckOptions|limits.Split)
+// The options that may follow the pairs of a request. A policy that is called like one of them, or ELSE, must be the
+// first of a request.
+const (
+	checkOptions   = limits.CheckOptions | limits.Split
+	reserveOptions = limits.Split | limits.Priority | limits.From | limits.Expire | limits.ID
+)
+
+// endsPairs reports whether no pair of a policy and a key begins here. Options of all requests end the pairs of each.
+func endsPairs(args [][]byte, options limits.Option) bool {
+	return len(args) == 0 || isElse(args[0]) || limits.IsOption(args[0], checkOptions|options)
 }
 
 // alternatives reads the alternatives, each after ELSE.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,5 +65,19 @@ func TestWhoPaysCounts(t *testing.T) {
 		got := c.say("RL.POLICY GET " + name)
 		require.Contains(t, got, "admitted "+want[0], "%s: %s", name, got)
 		require.Contains(t, got, "denied "+want[1], "%s: %s", name, got)
+	}
+}
+
+// TestOptionsEndThePairs checks that each option may follow the pairs of a policy and a key at once.
+func TestOptionsEndThePairs(t *testing.T) {
+	c := newTestServer(t, Config{}).client(t)
+	c.say("RL.POLICY SET a LIMIT FIXED FOREVER 100")
+	c.say("RL.POLICY SET b LIMIT FIXED FOREVER 100")
+	for i, option := range []string{"EXPIRE take", "PRIORITY normal", "FROM 192.0.2.1", "ID one", ""} {
+		require.Contains(t, c.say("RL.RESERVE a k 1 1m AND b k "+option), fmt.Sprintf("1 %d 0", 99-i), option)
+		require.Equal(t, "k k", c.say("COMMAND GETKEYS RL.RESERVE a k 1 1m AND b k "+option), option)
+	}
+	for i, option := range []string{"COST 1", "PARTIAL", "PRIORITY normal", "FROM 192.0.2.1", "ID two"} {
+		require.Contains(t, c.say("RL.CHECK a k b k "+option), fmt.Sprintf("1 %d 0", 94-i), option)
 	}
 }

@@ -91,15 +91,15 @@ func holdCommands() []*command {
 			summary: "Hold more units for a request that runs",
 			details: "Takes `n` more units under the policies and keys of a hold, from every limit or from none. If they " +
 				"are taken, the ttl of the hold begins again. If the request is denied, nothing changes. A hold with " +
-				"alternatives (`ELSE`) asks them anew, in their order.\n\n" +
+				"alternatives (`ELSE`) asks them again, in their order.\n\n" +
 				"`k` counts the extensions of the hold: 1, 2, 3 and so on. The same `k` with the same arguments gets the " +
 				"first answer for 60 seconds and takes nothing more. A denied extension does not count: its `k` is the next.",
 			params: []param{paramID, {"n", "more units to hold, 0 to 2^53; 0 only begins the ttl again"},
 				{"SEQ k", "the number of the extension, 1 to 2^53"},
 				{"TTL duration", "when the hold ends by itself from now on; as `RL.RESERVE` says unless given"},
 				{"PARTIAL", "take as many units as fit, if at least one does; the first integer is their number"}},
-			reply: "The five integers as `RL.CHECK` answers them, and the units that were taken for the hold so far; of a " +
-				"hold with alternatives also an array of what each paid so far, as for `RL.RESERVE`. An " +
+			reply: "The five integers as `RL.CHECK` answers them, and the units that were taken for the hold so far. A " +
+				"hold with alternatives adds an array of what each paid so far, as for `RL.RESERVE`. An " +
 				"error of `NOHOLD` when there is no such hold, `HOLDENDED` when it has ended, and `SEQGAP` when `k` is not " +
 				"the next number.",
 			cost: "O(n log h) in limits and holds",
@@ -170,8 +170,7 @@ func planReserve(s *Session, args [][]byte) error {
 		return resp.Error(fmt.Sprintf("ERR the policies and keys of a hold must be at most %d bytes together, four "+
 			"for each pair included%s, not %d", engine.MaxHoldBytes, withElse(op), n))
 	}
-	const options = limits.Split | limits.Priority | limits.From | limits.Expire | limits.ID
-	if _, _, err = arg.Options(op, rest, options); err == nil && op.ID == nil {
+	if _, _, err = arg.Options(op, rest, reserveOptions); err == nil && op.ID == nil {
 		op.ID = newHoldID(op.Key)
 	}
 	return err

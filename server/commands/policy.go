@@ -37,7 +37,8 @@ func policyCommands() []*command {
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
 					{"RL.POLICY GET login",
 						"name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 " +
-							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst record 0", ""}},
+							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst " +
+							"record 0", ""}},
 				read: baseState(runPolicyGet)},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast",
 				summary: "The names of all policies, in order",

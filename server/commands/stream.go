@@ -24,8 +24,8 @@ func streamCommands() []*command {
 			group: groupLook, flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
 			summary: "Read the log of events as a stream, with a stock client",
 			details: streamID + "The key is `weir:events`. In a cluster with several [Raft " +
-				"groups](clustering.md#several-raft-groups) each group has its own: `weir:events:0` and so on. There are no " +
-				"other streams. The id `0` begins with the oldest event that the log has, `$` with the next one. After any " +
+				"groups](clustering.md#several-raft-groups) each group has its own: `weir:events:0` and so on. " +
+				"The id `0` begins with the oldest event that the log has, `$` with the next one. After any " +
 				"other id that the log no longer has the answer is `EVENTSGONE`. weir has no `XADD`, and no groups of " +
 				"consumers.",
 			params: []param{{"COUNT n", "at most so many events of each stream, 1 to 10000; 1000 unless given"},
@@ -74,22 +74,20 @@ func (s *Session) addEventsGroups(to *scope, keys ...[]byte) bool {
 	return true
 }
 
-// eventsGroup returns the group whose log a key names.
+// eventsGroup returns the group whose log a key names. With several groups a key without a number names none, because
+// a reader of one log must not believe that it has the events of all.
 func (s *Session) eventsGroup(key []byte) (group int, err error) {
 	groups := s.groups()
-	if string(key) == eventsKey && groups == 1 {
-		return 0, s.ofGroup(0)
+	number, numbered := bytes.CutPrefix(key, []byte(eventsKey+":"))
+	n, ok := limits.Int(number)
+	if !numbered {
+		n, ok = 0, string(key) == eventsKey && groups == 1
 	}
-	number, behind := bytes.CutPrefix(key, []byte(eventsKey+":"))
-	if n, ok := limits.Int(number); behind && ok && n >= 0 && n < int64(groups) {
-		return int(n), s.ofGroup(int(n))
+	if !ok || n < 0 || n >= int64(groups) {
+		return 0, limits.Bad("key", fmt.Sprintf("must be %s:0 to %s:%d, the logs of the Raft groups, or %s if there is one",
+			eventsKey, eventsKey, groups-1, eventsKey), key)
 	}
-	accepted := "must be " + eventsKey + ", the only stream"
-	if groups > 1 {
-		accepted = fmt.Sprintf("must be %s:0 to %s:%d, because each Raft group has its own events", eventsKey, eventsKey,
-			groups-1)
-	}
-	return 0, limits.Bad("key", accepted, key)
+	return int(n), s.ofGroup(int(n))
 }
 
 // xreadArgs are the arguments of XREAD.

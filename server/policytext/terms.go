@@ -118,7 +118,8 @@ func ifArg(change *engine.PolicyChange, b []byte) error {
 }
 
 // termWords are the words that end the arguments of a LIMIT.
-var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "RECORD", "KEEP", "RESET",
+var termWords = []string{
+	"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "RECORD", "KEEP", "RESET",
 	"OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {

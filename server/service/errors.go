@@ -24,8 +24,8 @@ const (
 		"blocks and holds, and nothing with --when-full deny); nothing was counted, raise --max-memory"
 	errTooManyHolders resp.Error = "ERR the key has 1000 leases, the maximum for one key"
 	ErrNotRefundable  resp.Error = "ERR the algorithm of the key does not support refunds"
-	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1048576 holds on this key, the maximum, or 1000 in a " +
-		"cluster whose nodes are not all upgraded; nothing was taken"
+	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1048576 holds on this key, the maximum, or 1000 " +
+		"in a cluster whose nodes are not all upgraded; nothing was taken"
 	ErrStrikesHeld resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
 	ErrStrikesElse resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be one of several that " +
 		"pay: use RL.CHECK without ELSE"

@@ -9,7 +9,9 @@ import (
 
 func write(l *Log, n int, key string) {
 	for range n {
-		l.Append([]Event{{AtMs: 5, Kind: Settled, Policy: "p", Key: key, ID: "h", Amount: 7, Used: 1 << 53, Limit: 1 << 53}})
+		l.Append([]Event{{
+			AtMs: 5, Kind: Settled, Policy: "p", Key: key, ID: "h", Amount: 7, Used: 1 << 53, Limit: 1 << 53,
+		}})
 	}
 }
 

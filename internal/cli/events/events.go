@@ -118,7 +118,8 @@ func (c *Command) start() (string, error) {
 		return "", fmt.Errorf("--from: %w", err)
 	default:
 		if _, err := strconv.ParseUint(cursor, 10, 53); err != nil {
-			return "", fmt.Errorf("--from: %s must have the cursor of an event, like 42, and not %.20q; give --after to "+
+			return "", fmt.Errorf("--from: %s must have the cursor of an event, like 42, and not %.20q; give "+
+				"--after to "+
 				"begin behind another event", c.From, cursor)
 		}
 		return cursor, nil

@@ -26,7 +26,9 @@ func server(t *testing.T) (*Command, redis.Conn) {
 	conn, err := redis.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	for _, line := range []string{"RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 50% 80% 100%", "RL.CHECK p k COST 100"} {
+	for _, line := range []string{
+		"RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 50% 80% 100%", "RL.CHECK p k COST 100",
+	} {
 		args := redis.Args{}.AddFlat(strings.Fields(line)[1:])
 		_, err := conn.Do(strings.Fields(line)[0], args...)
 		require.NoError(t, err)
@@ -42,7 +44,8 @@ func TestEventsArePrinted(t *testing.T) {
 	require.Equal(t, 3, strings.Count(out.String(), "\n"))
 	var e Event
 	require.NoError(t, json.NewDecoder(&out).Decode(&e))
-	require.Equal(t, "0-1 1 threshold p k 50 100 100 100", strings.TrimSpace(strings.Join([]string{e.ID, "1", e.Kind, e.Policy,
+	require.Equal(t, "0-1 1 threshold p k 50 100 100 100", strings.TrimSpace(strings.Join([]string{
+		e.ID, "1", e.Kind, e.Policy,
 		e.Key, "50 100 100 100"}, " ")))
 	require.Equal(t, []int64{1, 50, 100, 100, 100}, []int64{e.Cursor, e.Share, e.Amount, e.Used, e.Limit})
 }
@@ -64,7 +67,8 @@ func TestDeliveryIsInOrder(t *testing.T) {
 	var said bytes.Buffer
 	require.NoError(t, c.run(t.Context(), io.Discard, &said))
 	require.Equal(t, []string{"0-1", "0-2", "0-2", "0-3"}, got)
-	require.Contains(t, said.String(), "event 0-2 was not delivered: the receiver answered 502 Bad Gateway; trying again")
+	require.Contains(t, said.String(),
+		"event 0-2 was not delivered: the receiver answered 502 Bad Gateway; trying again")
 	kept, err := os.ReadFile(c.From)
 	require.NoError(t, err)
 	require.Equal(t, "3\n", string(kept))
