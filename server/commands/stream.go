@@ -84,8 +84,9 @@ func (s *Session) eventsGroup(key []byte) (group int, err error) {
 		n, ok = 0, string(key) == eventsKey && groups == 1
 	}
 	if !ok || n < 0 || n >= int64(groups) {
-		return 0, limits.Bad("key", fmt.Sprintf("must be %s:0 to %s:%d, the logs of the Raft groups, or %s if there is one",
-			eventsKey, eventsKey, groups-1, eventsKey), key)
+		accepted := fmt.Sprintf("must be %s:0 to %s:%d, the logs of the Raft groups, or %s if there is one", eventsKey,
+			eventsKey, groups-1, eventsKey)
+		return 0, limits.Bad("key", accepted, key)
 	}
 	return int(n), s.ofGroup(int(n))
 }
