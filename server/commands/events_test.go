@@ -150,3 +150,23 @@ func TestReadersWaitForEvents(t *testing.T) {
 		r.EventWaits.Count.Store(0)
 	})
 }
+
+// TestEventsNeedTheirKey checks that a user reads events, which name the keys of others, only with permission for the
+// key of the log.
+func TestEventsNeedTheirKey(t *testing.T) {
+	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+
+		" ~app:* +@all\nuser bill on "+hashOf("pc")+" ~weir:events +@all\n")
+	boss, app, bill := srv.client(t), srv.client(t), srv.client(t)
+	require.Equal(t, "OK", boss.say("AUTH boss pb"))
+	require.Equal(t, "OK", app.say("AUTH app pa"))
+	require.Equal(t, "OK", bill.say("AUTH bill pc"))
+	boss.say("RL.POLICY SET p LIMIT FIXED FOREVER 100 NOTIFY 50%")
+	require.Contains(t, boss.say("RL.CHECK p other:k COST 60"), "1 40")
+	for _, send := range []string{
+		"RL.EVENTS", "XREAD STREAMS weir:events 0", "XRANGE weir:events - +", "XLEN weir:events",
+		"RL.EVENTS AFTER 1 BLOCK 1s", "XREAD BLOCK 10 STREAMS weir:events $",
+	} {
+		require.Contains(t, app.say(send), "-NOPERM", send)
+		require.NotContains(t, bill.say(send), "NOPERM", send)
+	}
+}

@@ -50,6 +50,9 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 		require.True(t, ok, "%s has the flag readonly: add it to readers", cmd.Full)
 		for id, c := range clients {
 			requireLinearizable(t, f, c, nodes[id], send)
+			if !cmd.has("no_multi") {
+				requireLinearizableInMulti(t, f, c, nodes[id], send)
+			}
 			requireStale(t, f, c, nodes[id], send)
 		}
 	})
@@ -71,6 +74,15 @@ func requireLinearizable(t *testing.T, f *servertest.FakeCluster, c *testClient,
 		"-CLUSTERDOWN ": limiter.ErrClusterDown} {
 		f.SetDown(err)
 		require.True(t, strings.HasPrefix(c.anew(send), word), send)
+	}
+	f.SetDown(nil)
+}
+
+func requireLinearizableInMulti(t *testing.T, f *servertest.FakeCluster, c *testClient, node *servertest.FakeReplica,
+	send string) {
+	for word, err := range map[string]error{"-TRYAGAIN ": limiter.ErrTryAgain,
+		"-CLUSTERDOWN ": limiter.ErrClusterDown} {
+		f.SetDown(err)
 		require.Equal(t, "OK", c.say("MULTI"))
 		require.Equal(t, "QUEUED", c.say(send))
 		require.True(t, strings.HasPrefix(c.anew("EXEC"), "*1\r\n"+word), send)
@@ -78,7 +90,7 @@ func requireLinearizable(t *testing.T, f *servertest.FakeCluster, c *testClient,
 	f.SetDown(nil)
 	require.Equal(t, "OK", c.say("MULTI"))
 	require.Equal(t, "QUEUED", c.say(send))
-	before = node.Confirms.Load()
+	before := node.Confirms.Load()
 	require.NotContains(t, c.anew("EXEC"), "*1\r\n-", send)
 	require.EqualValues(t, 1, node.Confirms.Load()-before, send)
 }

@@ -15,6 +15,7 @@ var wrappedLines = map[string][]string{
 		"RL.RESERVE p %m 2 1m ID %k",
 		"RL.RESERVE p %m 2 1m AND q %k ID %m",
 	},
+	"xrange": {"XRANGE %k - +"}, "xlen": {"XLEN %k"},
 	"rl.extend": {"RL.EXTEND %k 2 SEQ 1"}, "rl.holds": {"RL.HOLDS p %k"},
 	"rl.commit": {"RL.COMMIT %k 2"}, "rl.cancel": {"RL.CANCEL %k"}, "rl.release": {"RL.RELEASE %k me"},
 	"rl.renew": {"RL.RENEW %k me 1m"}, "rl.refund": {"RL.REFUND %k 1"},
