@@ -49,7 +49,9 @@ func (h *Hold) Extend(ctx context.Context, x Extension) (d Decision, held int64,
 		return d, 0, err
 	}
 	if d, err = decisionOf(q, reply); err == nil {
-		held, _ = reply.([]any)[len(reply.([]any))-1].(int64)
+		if list := reply.([]any); len(list) > 5 { // after the integers of the decision
+			held, _ = list[5].(int64)
+		}
 	}
 	return d, held, err
 }
@@ -69,7 +71,7 @@ func (h *Hold) extendHere(q *Request, x *Extension) (d Decision, held int64) {
 	}
 	d = decisionFrom(q, [5]int64{answer.Allowed, answer.Remaining, answer.RetryMs, answer.ResetMs, answer.Limit})
 	d.Source = FromFallback
-	held, _ = strconv.ParseInt(answer.Value, 10, 64)
+	held, _ = answer.Paid()
 	return d, held
 }
 

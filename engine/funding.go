@@ -203,20 +203,20 @@ func (f *funding) spend(d *Decision) (changed bool) {
 			f.undo(i)
 			return false
 		}
-		if i < f.last {
+	}
+	for i := range f.last { // now that all have paid
+		if f.units[i] > 0 {
+			f.turnTo(i)
 			delayMs = max(delayMs, f.count(i))
+			k.tellThresholds(f.s, f.op, f.units[i])
 		}
 	}
+	f.turnTo(f.last)
 	k.admit(f.s, f.op, f.units[f.last], d)
 	if d.RetryMs = max(d.RetryMs, delayMs); f.op.Partial {
 		d.Allowed = f.total
 	}
-	for i := range f.last + 1 { // now that all have paid
-		if f.units[i] > 0 {
-			f.turnTo(i)
-			k.tellThresholds(f.s, f.op, f.units[i])
-		}
-	}
+	k.tellThresholds(f.s, f.op, f.units[f.last])
 	if f.op.Else != 0 {
 		d.Value = paidText(f.op.Else, f.units, func(i int) []byte { return f.op.PairAt(i).Policy })
 	}

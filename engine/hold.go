@@ -142,8 +142,8 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 		return false
 	}
 	s.t.releaseHold(op.Key, &x, x.Total()-x.Actual)
-	x.Phase, d.Allowed = store.HoldCancelled, 1
 	s.tellSettled(op.Key, &x, x.Actual)
+	x.Phase, d.Allowed = store.HoldCancelled, 1
 	s.storeHold(&c, &x)
 	return true
 }

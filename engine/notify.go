@@ -178,12 +178,16 @@ func (k *checker) lockedBy(g *group) *part {
 }
 
 // tellSettled writes the events of a hold that was settled with a true cost: of each source that it took from, what
-// that source paid.
+// that source paid. The events of a cancelled hold have told what was used until then, so those of a late commit tell
+// the rest.
 func (s *shard) tellSettled(id []byte, x *store.Hold, cost int64) {
 	if !s.t.policies.Load().tells {
 		return
 	}
 	paid := x.Paid(cost)
+	if x.Phase == store.HoldCancelled {
+		paid = x.Owed(cost, false)
+	}
 	for i := range x.LastSource() + 1 {
 		if i == x.LastSource() || x.Sources[i].Taken > 0 {
 			pairs := x.SourcePairs(i)

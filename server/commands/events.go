@@ -93,6 +93,9 @@ func (s *Session) events(v limiter.View, l *eventLog, n int) (list []engine.Even
 	if l.strict {
 		err = eventsGone(l, at, s.reads.Stale)
 	}
+	if ended := s.ofGroup(l.group); err != nil && ended != nil { // such a group has no events here
+		err = ended
+	}
 	return list, wake, err
 }
 
@@ -148,8 +151,8 @@ func (s *Session) awaitEvents(block time.Duration, read func() (found bool, wake
 		return false
 	}
 	defer s.srv.EventWaits.Leave()
-	end := time.Now().Add(block)
 	start := time.Now()
+	end := start.Add(block)
 	s.client.Await(func(gone <-chan struct{}) {
 		for !found && err == nil {
 			timer := time.NewTimer(min(time.Until(end), eventsPoll))

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -169,4 +170,26 @@ func TestEventsNeedTheirKey(t *testing.T) {
 		require.Contains(t, app.say(send), "-NOPERM", send)
 		require.NotContains(t, bill.say(send), "NOPERM", send)
 	}
+}
+
+// TestALateCommitIsBilledOnce checks that the events of a hold that was cancelled and then committed sum up to its cost.
+func TestALateCommitIsBilledOnce(t *testing.T) {
+	c := newTestServer(t, Config{}).client(t)
+	c.say("RL.POLICY SET b LIMIT FIXED FOREVER 1000 RECORD")
+	c.say("RL.POLICY SET credits LIMIT FIXED FOREVER 1000 RECORD")
+	c.say("RL.RESERVE b k 100 1m ID h")
+	require.Equal(t, "900", c.say("RL.COMMIT h 50 KEEP"))
+	require.Equal(t, "1", c.say("RL.CANCEL h"))
+	require.Equal(t, "920", c.say("RL.COMMIT h 80"))
+	c.say("RL.RESERVE b other 990 1m ELSE credits other ID i")
+	c.say("RL.RESERVE b other 20 1m ELSE credits other SPLIT ID j")
+	require.Equal(t, "1", c.say("RL.CANCEL j"))
+	c.say("RL.COMMIT j 15")
+	amounts := regexp.MustCompile(`policy (\w+) key \w+ id (\w) share 0 amount (\d+)`).FindAllStringSubmatch(
+		c.say("RL.EVENTS AFTER 0"), -1)
+	var seen []string
+	for _, m := range amounts {
+		seen = append(seen, strings.Join(m[1:], " "))
+	}
+	require.Equal(t, []string{"b h 50", "b h 30", "b j 0", "credits j 0", "b j 10", "credits j 5"}, seen)
 }

@@ -37,6 +37,8 @@ func newCommandSource(seed uint64) *commandSource {
 var notCompared = map[string]string{
 	"eval":      "it needs the text of a script; EVALSHA does the same",
 	"rl.wait":   "it waits; the decision that it carries is compared",
+	"rl.events": "it may wait; XRANGE shows the same events",
+	"xread":     "it may wait; XRANGE shows the same events",
 	"rl.top":    "each node counts for itself, about",
 	"keys":      "the order of keys is each node's own",
 	"scan":      "the order of keys is each node's own",

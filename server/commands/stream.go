@@ -182,11 +182,12 @@ func runXRead(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
+	most := min(a.count, max(maxEvents/max(len(logs), 1), 1)) // a log may be named many times
 	lists := make([][]engine.Event, len(logs))
 	found := s.awaitEvents(a.block, func() (any bool, wake <-chan struct{}, err error) {
 		for i := range logs {
 			var next <-chan struct{}
-			if lists[i], next, err = s.events(v, &logs[i], a.count); err != nil {
+			if lists[i], next, err = s.events(v, &logs[i], most); err != nil {
 				return false, nil, err
 			}
 			if wake == nil { // the events of other groups are found by the poll
@@ -243,13 +244,13 @@ func runXRange(s *Session, v limiter.View, args [][]byte) {
 	if l.group, err = s.eventsGroup(args[1]); err == nil {
 		err = s.mayReadEvents()
 	}
-	n, given := maxEvents, false
+	n := maxEvents + 1 // one more shows that there are too many
 	switch {
 	case err != nil || len(args) == 4:
 	case len(args) == 6 && limits.Is(args[4], "COUNT"):
 		var count int64
 		count, err = limits.Units("COUNT", args[5], 1, maxEvents)
-		n, given = int(count), true
+		n = int(count)
 	default:
 		err = limits.Bad("option", "must be COUNT n, at the end", args[4])
 	}
@@ -264,7 +265,7 @@ func runXRange(s *Session, v limiter.View, args [][]byte) {
 	for len(list) > 0 && list[len(list)-1].Cursor > last {
 		list = list[:len(list)-1]
 	}
-	if err == nil && !given && len(list) == maxEvents {
+	if err == nil && len(list) > maxEvents {
 		err = limits.Error("COUNT must be given, from 1 to 10000, because the range has more events than that")
 	}
 	if s.guarded(err) {
