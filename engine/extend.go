@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -82,9 +83,28 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	x.EndsNs = arith.AddNs(s.NowNs, ttlNs)
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
 	s.t.eachAllocation(&x, func(s *shard, c *store.Cell, _ int) { s.RenewAllocations(c, op.Key, x.EndsNs) })
-	f.allocate(op.Key, &x)
+	s.allocateMore(&f, op.Key, &x)
 	s.writeHold(&c, &x)
 	return true
+}
+
+// allocateMore records an extension in the limiters that counted it. One that did not, because its policy is disabled
+// or a shadow without room, cannot tell which units of the hold it counts, so it keeps what it has.
+func (s *shard) allocateMore(f *funding, id []byte, x *store.Hold) {
+	missed := *x
+	missed.Pairs = slices.Clone(x.Pairs)
+	for i := range x.Pairs {
+		if f.units[x.Else.Of(i)] > 0 {
+			x.Pairs[i].Took = 0
+		} else {
+			missed.Pairs[i].Took = 0
+		}
+	}
+	f.allocate(id, x)
+	for i := range missed.Pairs {
+		missed.Pairs[i].Took &^= x.Pairs[i].Took
+	}
+	s.t.eachAllocation(&missed, func(s *shard, c *store.Cell, _ int) { s.CompleteAllocations(c, id, 0) })
 }
 
 // admitsMore reports whether the policies of a hold admit more units, and divides them among its alternatives. If not,

@@ -67,6 +67,10 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 		return false
 	}
 	x := store.ReadHold(c.Entry.State())
+	if x.Phase == store.HoldCompleted && op.Keep {
+		d.Status = HoldEnded
+		return false
+	}
 	if x.Phase == store.HoldCompleted {
 		if *d = (Decision{Allowed: 1, Remaining: x.Left}); x.Actual != op.Cost {
 			*d = Decision{Status: OtherTerms}

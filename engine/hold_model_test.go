@@ -315,6 +315,9 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	if x == nil {
 		return engine.Decision{Status: engine.NoHold}
 	}
+	if x.phase == "completed" && op.Keep {
+		return engine.Decision{Status: engine.HoldEnded}
+	}
 	if x.phase == "completed" {
 		if x.actual != op.Cost {
 			return engine.Decision{Status: engine.OtherTerms}

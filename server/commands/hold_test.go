@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,4 +63,29 @@ func TestHolds(t *testing.T) {
 	c.say("RL.RESERVE tpm b 40 1m ID m")
 	c.say("RL.COMMIT m 15")
 	require.Equal(t, "1 60 0 -1 100 m 85", c.say("EXEC"))
+}
+
+// TestAnUncountedExtensionGivesNothingBack checks that a limit which did not count an extension gives back no unit that
+// the hold has used.
+func TestAnUncountedExtensionGivesNothingBack(t *testing.T) {
+	for name, c := range map[string]struct{ off, on string }{
+		"disabled":  {"RL.POLICY DISABLE f", "RL.POLICY ENABLE f"},
+		"shadow":    {"RL.POLICY SHADOW f ON", "RL.POLICY SHADOW f OFF"},
+		"unlimited": {"RL.POLICY OVERRIDE f k UNLIMITED", "RL.POLICY OVERRIDE f k NONE"},
+	} {
+		for end, used := range map[string]int64{"RL.COMMIT h 900": 60, "RL.CANCEL h": 60} {
+			t.Run(name+" "+end, func(t *testing.T) {
+				conn := newTestServer(t, Config{}).client(t)
+				conn.say("RL.POLICY SET f LIMIT FIXED FOREVER 100")
+				require.Contains(t, conn.say("RL.RESERVE f k 60 1m ID h"), "1 40 ")
+				conn.say(c.off)
+				require.NotContains(t, conn.say("RL.EXTEND h 1000 SEQ 1"), "-ERR")
+				require.NotContains(t, conn.say("RL.COMMIT h 900 KEEP"), "-ERR")
+				conn.say(c.on)
+				require.NotContains(t, conn.say(end), "-ERR")
+				require.Contains(t, conn.say("RL.CHECK f k COST 0"), fmt.Sprintf("1 %d ", 100-used))
+				require.Contains(t, conn.say("RL.COMMIT h 900 KEEP"), "HOLDENDED")
+			})
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/weir-project/weir/limiter"
@@ -15,7 +14,7 @@ func holdsCommand() *command {
 	return &command{
 		name: "RL.HOLDS", arity: -3, syntax: "policy key [CURSOR cursor] [COUNT n]", group: groupLook,
 		flags: "readonly", keys: keySpec{2, 2, 1}, bulky: true,
-		summary: "The open holds under a policy and a key",
+		summary: "The open holds whose units the limits of a policy count for a key",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey,
 			{"CURSOR cursor", "`0` to begin, or what RL.HOLDS answered"},
 			{"COUNT n", "about how many holds to look at: 10 unless given, at most 10000"}},
@@ -72,13 +71,13 @@ func holdsOptions(args [][]byte) (cursor uint64, count int, err error) {
 				return 0, 0, err
 			}
 		case limits.Is(args[0], "COUNT"):
-			n, err := limits.Units("COUNT", args[1], 1, math.MaxInt64)
+			n, err := limits.Units("COUNT", args[1], 1, maxScanCount)
 			if err != nil {
 				return 0, 0, err
 			}
-			count = int(min(n, maxScanCount))
+			count = int(n)
 		default:
-			return 0, 0, arg.ErrSyntax
+			return 0, 0, limits.Bad("option", "must be CURSOR cursor, COUNT n", args[0])
 		}
 	}
 	return cursor, count, nil

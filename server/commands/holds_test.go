@@ -49,6 +49,6 @@ func TestHoldsAreListed(t *testing.T) {
 	require.Contains(t, c.say("RL.HOLDS none a"), "-ERR there is no policy 'none'")
 	require.Contains(t, c.say("RL.HOLDS two a CURSOR x"), "-ERR invalid cursor")
 	require.Contains(t, c.say("RL.HOLDS two a COUNT 0"), "-ERR COUNT")
-	require.Contains(t, c.say("RL.HOLDS two a MATCH x"), "-ERR syntax error")
+	require.Contains(t, c.say("RL.HOLDS two a MATCH x"), "-ERR option must be CURSOR cursor, COUNT n")
 	require.Contains(t, c.say("RL.HOLDS two a COUNT"), "-ERR syntax error")
 }
