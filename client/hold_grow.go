@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // Extension is more units for a hold whose request runs on.
@@ -141,5 +142,5 @@ func openHoldOf(row any) (x OpenHold, ok bool) {
 	}
 	id, ok := list[0].(string)
 	end, _ := list[4].(string)
-	return OpenHold{id, numbers[0], numbers[1], time.Duration(numbers[2]) * time.Millisecond, end == "take"}, ok
+	return OpenHold{id, numbers[0], numbers[1], millis.Duration(numbers[2]), end == "take"}, ok
 }

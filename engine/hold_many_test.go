@@ -32,7 +32,7 @@ func manyPolicies() map[string][]engine.Limit {
 
 // moreSeeds returns how many random sequences a test makes: n, or as many as an environment variable says.
 func moreSeeds(n uint64) uint64 {
-	if more, err := strconv.ParseUint(os.Getenv("WEIR_HOLD_SEEDS"), 10, 64); err == nil {
+	if more, err := strconv.ParseUint(os.Getenv("WEIRTEST_HOLD_SEEDS"), 10, 64); err == nil {
 		return more
 	}
 	return n

@@ -21,6 +21,8 @@ var docSessions = map[string][]string{
 	"policies.md: > RL.POLICY SET lockout LIMIT STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS":   nil,
 	"policies.md: > RL.POLICY SET login LIMIT TOKENBUCKET 10/s 15 LAYOUT rate-limit:{key}:{policy}": nil,
 	"policies.md: > RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000":                              nil,
+	"policies.md: > RL.POLICY SET allowance LIMIT FIXED MONTH 100000000":                            nil,
+	"policies.md: > RL.POLICY SET usual LIMIT FIXED MONTH 1000 LIMIT TOKENBUCKET 10/s 20":           nil,
 	"policies.md: > RL.CHECK org acme team core user 42 COST 3": {
 		"RL.POLICY SET org LIMIT FIXED 1d 100", "RL.POLICY SET team LIMIT FIXED 1d 10",
 		"RL.POLICY SET user LIMIT FIXED 1d 5",
@@ -85,17 +87,21 @@ func say(c redis.Conn, line string) (words []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	elements, ok := reply.([]any)
-	if !ok {
-		elements = []any{reply}
-	}
-	for _, e := range elements {
-		if b, ok := e.([]byte); ok {
-			e = string(b)
+	return flat(reply)
+}
+
+// flat returns the words of a reply. Those of an array in it stand in its place.
+func flat(reply any) (words []string) {
+	switch reply := reply.(type) {
+	case []any:
+		for _, e := range reply {
+			words = append(words, flat(e)...)
 		}
-		words = append(words, fmt.Sprint(e))
+		return words
+	case []byte:
+		return []string{string(reply)}
 	}
-	return words
+	return []string{fmt.Sprint(reply)}
 }
 
 // typingMs is how long the pages let their reader type a line.
@@ -103,6 +109,9 @@ const typingMs = 30
 
 // sameWord compares words. Numbers as large as times may differ by the time of typing.
 func sameWord(want, got string) bool {
+	if want == "*" { // it depends on the moment
+		return true
+	}
 	w, errW := strconv.Atoi(want)
 	g, errG := strconv.Atoi(got)
 	if errW != nil || errG != nil || w < 1000 {

@@ -84,6 +84,13 @@ var docsNotRun = map[string]string{
 	"README.md: package main":                         "TestReadme of server/clienttest",
 	"README.md: flowchart LR":                         "a drawing",
 
+	"policies.md: redis-cli -p 6380 RL.POLICY SET budget LIMIT FIXED MONTH 1000000 NOTIFY 50% 80% 100% RECORD": "the " +
+		"receiver is elsewhere; internal/cli/events delivers to one of its own",
+	"policies.md: redis-cli -p 6380 XREAD BLOCK 30000 STREAMS weir:events 0": "it waits; events_test.go of " +
+		"server/commands and of client read streams",
+	"policies.md: weir events --follow --from /var/lib/weir-bills/cursor --exec '/usr/local/bin/add-bill-line'": "the " +
+		"program is the reader's own; internal/cli/events runs one",
+
 	"http.md: # of a route, in place of rate_limits": "a part of the configuration of Envoy above it",
 
 	"production.md: 17 * * * * weir backup --addr 10.0.0.1:6380 --password-file /etc/weir/password /var/backups/weir-$(date +\\%H).backup": "a line of a crontab; operations.md runs weir backup",

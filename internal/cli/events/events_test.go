@@ -82,7 +82,7 @@ func TestDeliveryIsInOrder(t *testing.T) {
 func TestAProgramGetsTheEvent(t *testing.T) {
 	c, _ := server(t)
 	to := filepath.Join(t.TempDir(), "events")
-	c.Exec = "cat >> " + to + "; echo $WEIR_EVENT_ID >> " + to
+	c.Exec = "cat >> " + to + "; echo $EVENT_ID >> " + to
 	require.NoError(t, c.run(t.Context(), io.Discard, io.Discard))
 	text, err := os.ReadFile(to)
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func program(command string) sink {
 	return func(ctx context.Context, e *Event, body []byte) error {
 		cmd := exec.CommandContext(ctx, "sh", "-c", command)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(body, '\n')), os.Stdout, os.Stderr
-		cmd.Env = append(os.Environ(), "WEIR_EVENT_ID="+e.ID)
+		cmd.Env = append(os.Environ(), "EVENT_ID="+e.ID)
 		return cmd.Run()
 	}
 }
