@@ -7,7 +7,8 @@
 //   - A clean shutdown loses nothing. The next start continues from the exact state.
 //   - A crash of the process or of the machine loses at most the decisions that no finished flush has written. These
 //     are normally the decisions of the last second, and never a decision from before the last return of Save. The
-//     units of a lost decision can be granted again. No granted unit is counted twice.
+//     units of a lost decision can be granted again. A crash in the middle of a flush may keep some entries of it: then
+//     a hold can be lost whose units count already, and an event can be missing or come twice.
 //   - Limiter time never goes back and is never before a stored entry, whatever the wall clock does between two runs.
 //   - A directory that is damaged, in use, foreign or of a newer version is refused. The error says what was found and
 //     what to do. The state is loaded in full or not at all, and nothing is repaired silently.

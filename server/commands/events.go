@@ -110,8 +110,7 @@ func eventsGone(l *eventLog, at engine.EventsPosition, stale bool) error {
 	switch {
 	case l.after < at.Dropped():
 		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because the log has only the "+
-			"newest "+
-			"ones: go on with %s, which misses %d events; --events-memory keeps more", l.after, on(at.Dropped()),
+			"newest ones: go on with %s, which misses %d events; --events-memory keeps more", l.after, on(at.Dropped()),
 			at.Dropped()-l.after))
 	case l.after > at.Last && !stale:
 		return resp.Error(fmt.Sprintf("EVENTSGONE the log has no event with cursor %d, because it is not the log that "+
