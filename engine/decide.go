@@ -61,6 +61,7 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	}
 	for _, i := range involved {
 		enter(&t.shards[i], at)
+		t.shards[i].MarkJoint()
 	}
 	if !t.rehearse(at, ops, out) {
 		return

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,4 +38,76 @@ func TestDrainIsBoundedInBytes(t *testing.T) {
 	}))
 	require.Greater(t, chunks, 1)
 	require.LessOrEqual(t, longest, store.DrainBytes+largest)
+}
+
+// TestADrainIsOneMoment checks that what several drains have handed out is the state of one moment, while decisions go
+// on. A batch takes one unit from each key, so all keys have used the same. A check of a policy writes an event for each
+// tenth of the limit, so a key has as many events as tenths that it has used.
+func TestADrainIsOneMoment(t *testing.T) {
+	limit := Limit{Algorithm: FixedWindow, WindowNs: MaxWindowNs, Max: 1000}
+	tenths := &Policy{Limits: []PolicyLimit{{Limit: limit, Notify: "\x0a\x14\x1e\x28\x32\x3c\x46\x50"}}}
+	var batch, check []Op
+	for i := range 8 {
+		key := fmt.Append(nil, "key", i)
+		batch = append(batch, Op{Key: key, Limit: limit, Cost: 1})
+		check = append(check, Op{Code: OpCheck, Text: []byte("tenths"), Key: key, Cost: 20})
+	}
+	used := func(table *Table, name []byte) int64 {
+		info, found := table.Inspect(drainAt, name)
+		require.True(t, found)
+		return info.Limit.Max - info.Remaining
+	}
+	t.Run("batch", func(t *testing.T) {
+		drainBeside(t, batch, (*Table).DecideAtomic, nil, func(table *Table) {
+			for _, op := range batch {
+				require.Equal(t, used(table, batch[0].Key), used(table, op.Key))
+			}
+		})
+	})
+	t.Run("events", func(t *testing.T) {
+		drainBeside(t, check, (*Table).Decide, tenths, func(table *Table) {
+			events := map[string]int64{}
+			list, _, _ := table.Events(0, 1000)
+			for _, e := range list {
+				events[e.Key]++
+			}
+			for _, op := range check {
+				require.Equal(t, min(used(table, LimiterName("tenths", 0, op.Key))/100, 8), events[string(op.Key)])
+			}
+		})
+	})
+}
+
+var drainAt = Stamp{NowNs: 1e18}
+
+// drainBeside drains a table that decides after some chunks, and may have the policy "tenths". After each drain it
+// checks a table with all that was handed out.
+func drainBeside(t *testing.T, ops []Op, decide func(*Table, Stamp, []Op, []Decision), p *Policy, check func(*Table)) {
+	out := make([]Decision, len(ops))
+	table, stored := NewTable(Options{Shards: 8, TrackChanges: true}), []Change(nil)
+	if p != nil {
+		set := Op{Code: OpPolicy, Key: []byte("tenths"), Policy: &PolicyChange{Terms: p}}
+		table.Decide(drainAt, []Op{set}, out)
+		require.NoError(t, table.Drain(1, func([]Change) error { return nil }))
+		table.Renew(0, 100)
+	}
+	rng := rand.New(rand.NewPCG(3, 5))
+	for range 50 {
+		decide(table, drainAt, ops, out)
+		require.NoError(t, table.Drain(1+rng.IntN(4), func(changes []Change) error {
+			for _, c := range changes {
+				stored = append(stored, Change{Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Value)})
+			}
+			if rng.IntN(3) == 0 {
+				decide(table, drainAt, ops, out)
+			}
+			return nil
+		}))
+		again := NewTable(Options{Shards: 2})
+		for _, c := range stored {
+			_, err := again.Load(drainAt, c.Key, c.Value)
+			require.NoError(t, err)
+		}
+		check(again)
+	}
 }

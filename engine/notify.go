@@ -101,6 +101,7 @@ func (p *Policy) Tells() bool { return p.Record || p.hasThresholds() }
 func (s *shard) tell(e Event) {
 	e.AtMs = (s.NowNs + s.OffsetNs) / 1e6
 	s.told = append(s.told, e)
+	s.MarkJoint()
 }
 
 // takeTold appends the events of the operation to a list.

@@ -95,14 +95,6 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	visit(s)
 }
 
-// drainSome moves up to n changes into the batch and reports whether more are left.
-func (s *shard) drainSome(b *store.Batch, n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flushForgotten()
-	return s.DrainBatch(b, n)
-}
-
 // reclaim makes one reclaim step in the shard, and marks the shard as exhausted if there was none to make.
 func (s *shard) reclaim() {
 	s.mu.Lock()

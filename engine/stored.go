@@ -178,49 +178,6 @@ func (t *Table) Reserve(entries int64) {
 	})
 }
 
-// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries, or a few
-// megabytes. Two changes of one limiter are handed out in their order. Drain stops at the first error of emit, and does
-// not hand out that chunk again. No lock is held while emit runs, and none for more than drainStep entries at once.
-// Drain must not run concurrently with itself.
-func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
-	var b store.Batch
-	var out []Change
-	flush := func() error {
-		if b.Len() == 0 {
-			return nil
-		}
-		out = b.Changes(out[:0])
-		err := emit(out)
-		b.Reset()
-		return err
-	}
-	t.drainPolicies(&b)
-	t.order.drain(&b)
-	for i := range t.shards {
-		s := &t.shards[i]
-		for more := true; more; {
-			more = s.drainSome(&b, maxChunk-b.Len())
-			if b.Len() >= maxChunk || b.Full() {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	// Events come last: a limiter that was handed out has told no event that is not handed out, too.
-	for more := true; more; {
-		more = t.events.Drain(maxChunk-b.Len(), func(key string, write func([]byte) []byte) {
-			b.Add(eventClass, key, write)
-		})
-		if b.Len() >= maxChunk || b.Full() {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
-}
-
 // StateHash returns a hash of all state that decisions at or after the stamp depend on: policies, and entries of
 // all kinds that are not idle. Tables that carried out the same operations at the same stamps have the same
 // hash. The number of shards, collection, storing and loading do not change it. Tables that differ in one entry

@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // history has the state after each complete flush. history[i] is the state of flush number i+1 of the run.
@@ -82,6 +85,54 @@ func TestCrashKeepsEveryFinishedFlush(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cutShort is a table whose flush ends in its middle.
+type cutShort struct {
+	*fakeTable
+	chunks int // that are handed out
+}
+
+var errCutShort = errors.New("the flush is cut short")
+
+func (c cutShort) Drain(_ int, emit func([]engine.Change) error) error {
+	return c.fakeTable.Drain(5, func(chunk []engine.Change) error {
+		if c.chunks--; c.chunks < 0 {
+			return errCutShort
+		}
+		return emit(chunk)
+	})
+}
+
+// TestAFlushIsLoadedWholeOrNotAtAll checks that a crash in a flush leaves the state of the flush before it, although
+// the disk has some batches of the later one, and that the next run neither loads nor keeps them.
+func TestAFlushIsLoadedWholeOrNotAtAll(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, table := mustOpen(t, fs, dataDir)
+	rng := rand.New(rand.NewPCG(5, 9))
+	for n := range 30 {
+		change(rng, table, n)
+		flush(t, s, table)
+		whole := table.state()
+		for i := range 20 {
+			table.set(fmt.Sprintf("k%02d", i), fmt.Sprint(n, "lost"))
+		}
+		before := s.journal.next
+		require.ErrorIs(t, s.Flush(cutShort{table, n % 4}, at, true), errCutShort)
+		require.NoError(t, s.db.LogData(nil, pebble.Sync))
+		require.Equal(t, n%4 > 0, s.journal.next > before)
+		crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+		require.NoError(t, s.Close())
+		fs = crashed
+		s, table = mustOpen(t, fs, dataDir)
+		require.Equal(t, whole, table.state(), n)
+		if n%3 == 0 { // with nothing written by this run but its first record
+			require.NoError(t, s.Close())
+			s, table = mustOpen(t, fs, dataDir)
+			require.Equal(t, whole, table.state(), n)
+		}
+	}
+	require.NoError(t, s.Close())
 }
 
 // TestCrashKeepsNewParentDirectories checks that a crash also keeps every new directory above a data directory.

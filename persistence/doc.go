@@ -7,8 +7,8 @@
 //   - A clean shutdown loses nothing. The next start continues from the exact state.
 //   - A crash of the process or of the machine loses at most the decisions that no finished flush has written. These
 //     are normally the decisions of the last second, and never a decision from before the last return of Save. The
-//     units of a lost decision can be granted again. A crash in the middle of a flush may keep some entries of it: then
-//     a hold can be lost whose units count already, and an event can be missing or come twice.
+//     units of a lost decision can be granted again. No granted unit is counted twice. An operation is kept whole or
+//     not at all, whatever number of keys, holds and events it changed.
 //   - Limiter time never goes back and is never before a stored entry, whatever the wall clock does between two runs.
 //   - A directory that is damaged, in use, foreign or of a newer version is refused. The error says what was found and
 //     what to do. The state is loaded in full or not at all, and nothing is repaired silently.
@@ -21,10 +21,11 @@
 //	FLUSHED   two slots with marks, against which the state is verified: see mark
 //	state/    a Pebble store that is a journal of changes: see journal
 //
-// A flush writes its changes in atomic batches. Each batch ends with a clock record, whose time is not before that of
-// its entries. The last batch of a flush is synced to disk. Overwritten changes and deleted entries stay in the journal
-// until a rewrite pass has copied the unchanged entries: see rewritePass. A crash during a flush keeps some of its
-// first batches. So keys that one MULTI/EXEC changed together may come from different flushes.
+// A flush writes the state of one moment (see engine.Table.Drain), in atomic batches. Each batch ends with a clock
+// record, whose time is not before that of its entries. The last batch of a flush has only a record, and is synced to
+// disk. A crash during a flush keeps some of its first batches. The next start does not load them, and its first write
+// deletes them. Overwritten changes and deleted entries stay in the journal until a rewrite pass has copied the
+// unchanged entries: see rewritePass.
 //
 // # Images
 //

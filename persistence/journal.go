@@ -18,14 +18,16 @@ import (
 // contains it. In return, overwritten changes and deleted entries stay until a rewrite pass has copied all other
 // entries: see rewritePass.
 type journal struct {
-	db      *pebble.DB
-	first   uint64 // number of the first item; 0: unknown (see head)
-	next    uint64 // number of the next item
-	bytes   int64  // size of all items
-	entries int64  // number of entries in the table at the last renew
-	lanes   [laneCount]block
-	renewal renewal
-	pass    rewritePass
+	db    *pebble.DB
+	first uint64 // number of the first item; 0: unknown (see head)
+	next  uint64 // number of the next item
+	// unfinished says that the store has items from next on, of a flush that a crash has interrupted.
+	unfinished bool
+	bytes      int64 // size of all items
+	entries    int64 // number of entries in the table at the last renew
+	lanes      [laneCount]block
+	renewal    renewal
+	pass       rewritePass
 }
 
 // laneCount is the number of lanes. The checksum of a change's engine.OrderKey chooses its lane, and a block holds
@@ -96,6 +98,12 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, las
 	}
 	b := j.db.NewBatch()
 	defer b.Close()
+	if j.unfinished {
+		if err := b.DeleteRange(itemKey(j.next), []byte{journalPrefix + 1}, nil); err != nil {
+			return err
+		}
+		j.unfinished = false
+	}
 	if err := j.flush(b); err != nil {
 		return err
 	}

@@ -40,32 +40,54 @@ func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte,
 	return j, record, errors.Join(err, iter.Close())
 }
 
-// readLast searches backwards for the last record of a kind. Only records may follow it, and no block.
+// readLast finds the last image record, which ends an image, or the clock record that ends the last finished flush. What
+// follows a finished flush is the beginning of one that a crash has interrupted: its limiters, holds and events are from
+// different moments, so it is not read, and the next write deletes it.
 func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err error) {
-	number, err := itemNumber(iter.Key())
+	last, err := itemNumber(iter.Key())
 	if err != nil {
 		return nil, err
 	}
-	j.first, j.next = 0, number+1
+	j.next = 0
 	for ; iter.Valid(); iter.Prev() {
+		number, err := itemNumber(iter.Key())
+		if err != nil {
+			return nil, err
+		}
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
-		if len(value) == 0 || value[0] != clockRecord && value[0] != imageRecord {
-			break
+		switch {
+		case len(value) == 0 || value[0] != clockRecord && value[0] != imageRecord:
+			if kind == imageRecord || number == last { // a batch ends with a record
+				return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, last)
+			}
+			record, j.next = nil, 0
+			continue
+		case record != nil: // the last batch of a flush has no block, so a record precedes its record
+			return record, nil
+		case j.next == 0:
+			j.next, j.unfinished = number+1, number < last
 		}
-		entries, size := binary.Uvarint(value[1:])
-		if value[0] == kind && size > 0 {
-			j.entries = int64(entries)
-			return j.cutBegin(kind, append([]byte{}, value[1+size:]...))
+		if value[0] != kind {
+			continue
+		}
+		if record, err = j.cutHead(kind, append([]byte{}, value[1:]...)); err != nil {
+			return nil, err
+		}
+		if kind == imageRecord || j.first == number {
+			return record, nil
 		}
 	}
-	return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, number)
+	return nil, fmt.Errorf("%w (no finished flush precedes item %d)", ErrDamaged, last)
 }
 
-// cutBegin separates the journal's begin (see head) from a clock record. It stores the begin in j and returns the rest.
-func (j *journal) cutBegin(kind byte, record []byte) ([]byte, error) {
+// cutHead stores what a record says about the journal (see head) in j, and returns the rest of the record.
+func (j *journal) cutHead(kind byte, record []byte) ([]byte, error) {
+	entries, size := binary.Uvarint(record)
+	record = record[max(size, 0):]
+	j.entries, j.first = int64(entries), 0
 	if kind != clockRecord {
 		return record, nil
 	}
@@ -118,7 +140,7 @@ func (j *journal) expected() int64 {
 
 // read passes the blocks of the journal to hand, in order. It checks that no item is missing.
 func (j *journal) read(hand func(kind byte, block []byte) error) error {
-	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
+	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: itemKey(j.next)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ type changeLog struct {
 	on      bool
 	pages   []uint32 // pages with dirty bits
 	removed removals // stored entries that are gone
+	joint   bool     // see Joint
 }
 
 // removals are storage keys with their lengths, in pieces. If limiters become idle soon after their use, a drain
@@ -40,6 +41,15 @@ func (l *removals) pop() []byte {
 	}
 	return piece[2:end]
 }
+
+// Joint reports whether an operation has changed this store and something outside it since the last ForgetJoint.
+func (s *Store) Joint() bool { return s.changes.joint }
+
+// ForgetJoint is called when all changes of all stores have been drained.
+func (s *Store) ForgetJoint() { s.changes.joint = false }
+
+// MarkJoint records that the present operation also changes another store, or something else.
+func (s *Store) MarkJoint() { s.changes.joint = true }
 
 // Changed records that an entry changed.
 func (s *Store) Changed(r arena.Ref) {
