@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -185,7 +186,7 @@ func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell, s
 			if p.Took>>limit&1 == 0 {
 				continue
 			}
-			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
+			name := rule.AppendName(nil, p.Policy, limit, p.Key)
 			h, s := t.find(name)
 			s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 			c := store.Cell{Hash: h, Key: name}

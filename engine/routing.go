@@ -41,16 +41,12 @@ func (t *Table) everyShard(list []int) []int {
 
 // shardsOfHold appends the shards of a hold's keys to a list.
 func (t *Table) shardsOfHold(id []byte, list []int) []int {
-	t.shards[t.shardNumber(id)].mu.Lock()
-	defer t.shards[t.shardNumber(id)].mu.Unlock()
-	return t.shardsOfOpenHold(id, list)
-}
-
-// shardsOfOpenHold is shardsOfHold for a caller that holds the lock of the id's shard.
-func (t *Table) shardsOfOpenHold(id []byte, list []int) []int {
+	s := &t.shards[t.shardNumber(id)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, c := t.openHold(id); c.Ref != 0 {
-		for _, p := range store.ReadHold(c.Entry.State()).Pairs {
-			list = append(list, t.shardNumber(p.Key))
+		for key := range store.KeysOfHold(c.Entry.State()) {
+			list = append(list, t.shardNumber(key))
 		}
 	}
 	return list
@@ -65,8 +61,12 @@ func (t *Table) holdsWithin(ops []Op, locked []int) bool {
 		if !ops[i].ofHold() {
 			continue
 		}
-		for _, place := range t.shardsOfOpenHold(ops[i].Key, nil) {
-			if _, ok := slices.BinarySearch(locked, place); !ok {
+		_, c := t.openHold(ops[i].Key)
+		if c.Ref == 0 {
+			continue
+		}
+		for key := range store.KeysOfHold(c.Entry.State()) {
+			if _, ok := slices.BinarySearch(locked, t.shardNumber(key)); !ok {
 				return false
 			}
 		}

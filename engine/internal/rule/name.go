@@ -1,6 +1,9 @@
 package rule
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // ReservedPrefix begins the name of every limiter that a policy keeps. A policy has one limiter for each of its
 // limits and keys. Its name is one that no client may use:
@@ -34,7 +37,14 @@ func SplitName(name []byte) (policy []byte, limit int, key []byte, ok bool) {
 
 // NamePrefix returns the prefix of the names of all limiters of one limit of a policy.
 func NamePrefix(policy string, limit int) string {
-	return ReservedPrefix + policy + "|" + string(rune('0'+limit)) + "|"
+	return string(AppendName(nil, policy, limit, nil))
+}
+
+// AppendName appends the name of the limiter of a policy's limit for a key.
+func AppendName[Policy string | []byte](to []byte, policy Policy, limit int, key []byte) []byte {
+	to = slices.Grow(to, len(ReservedPrefix)+len(policy)+len("|0|")+len(key))
+	to = append(append(to, ReservedPrefix...), policy...)
+	return append(append(to, '|', byte('0'+limit), '|'), key...)
 }
 
 // Rename makes the name of a policy's limiter the name of its limiter of another limit.

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"iter"
+
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/rule"
 )
@@ -79,11 +81,9 @@ func ReadHold(st []byte) (x Hold) {
 	phase := st[holdHead-3]
 	x.Phase, x.High, x.Keep = holdPhase(phase&^holdBits), st[holdHead-2] != 0, phase&holdKeeps != 0
 	b := st[holdHead:]
-	for range st[holdHead-1] {
-		policy, key := int(b[1]), int(le.Uint16(b[2:]))
-		end := HoldPairHead + policy + key
-		x.Pairs = append(x.Pairs, HoldPair{b[HoldPairHead : HoldPairHead+policy], b[HoldPairHead+policy : end], b[0]})
-		b = b[end:]
+	x.Pairs = make([]HoldPair, st[holdHead-1])
+	for i := range x.Pairs {
+		x.Pairs[i], b = readPair(b)
 	}
 	if phase&holdGrown != 0 {
 		x.Added, x.Extensions = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
@@ -93,6 +93,24 @@ func ReadHold(st []byte) (x Hold) {
 		x.readSources(b)
 	}
 	return x
+}
+
+func readPair(b []byte) (p HoldPair, rest []byte) {
+	policy, key := int(b[1]), int(le.Uint16(b[2:]))
+	end := HoldPairHead + policy + key
+	return HoldPair{b[HoldPairHead : HoldPairHead+policy], b[HoldPairHead+policy : end], b[0]}, b[end:]
+}
+
+// KeysOfHold returns the keys of the hold that is recorded in a state.
+func KeysOfHold(st []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		p, b := HoldPair{}, st[holdHead:]
+		for range st[holdHead-1] {
+			if p, b = readPair(b); !yield(p.Key) {
+				return
+			}
+		}
+	}
 }
 
 // Len returns the length of the record in a state.
