@@ -48,7 +48,8 @@ var fieldCases = map[string]map[string]fieldCase{
 			"tests: [{name: t, start: 2024-05-01T00:00:00Z, steps: [{check: a b}]}]"},
 		"steps": {"tests: [{name: t, steps: [{check: a b}]}]", "tests: [{name: t, steps: [{check: a c}]}]"},
 	},
-	"a step": stepCases(),
+	"a step":   stepCases(),
+	"an event": eventCases(),
 }
 
 func inPolicy(without, with string) fieldCase {
@@ -71,10 +72,20 @@ func stepCases() map[string]fieldCase {
 	}
 	for field, value := range map[string]string{"at": "1s", "times": "2", "expect": "allowed", "allowed": "1",
 		"granted": "1", "remaining": "1", "retry_after": "1s", "reset_after": "1s", "limit": "1", "by": "a",
-		"answer": "b", "error": "ERR"} {
+		"answer": "b", "error": "ERR", "events": "[]"} {
 		step(field, "check: a b", "check: a b, "+field+": "+value)
 	}
 	step("every", "check: a b, times: 2", "check: a b, times: 2, every: 1s")
+	return cases
+}
+
+func eventCases() map[string]fieldCase {
+	form := "tests: [{name: t, steps: [{check: a b, events: [{kind: %s}]}]}]"
+	without := fmt.Sprintf(form, "settled")
+	cases := map[string]fieldCase{"kind": {without, fmt.Sprintf(form, "lockout")}}
+	for _, field := range []string{"policy", "key", "id", "share", "amount", "used", "limit"} {
+		cases[field] = fieldCase{without, fmt.Sprintf(form, "settled, "+field+": 7")}
+	}
 	return cases
 }
 
@@ -84,7 +95,8 @@ func stepCases() map[string]fieldCase {
 func TestEveryFieldHasAnEffect(t *testing.T) {
 	for what, form := range map[string]string{"the file": "{%s: 1}", "policy a": "policies: {a: {%s: 1}}",
 		"an override": "policies: {a: {limits: [FIXED 1s 1], overrides: [{%s: 1}]}}", "a test": "tests: [{%s: 1}]",
-		"a step": "tests: [{name: t, steps: [{%s: 1}]}]"} {
+		"a step":   "tests: [{name: t, steps: [{%s: 1}]}]",
+		"an event": "tests: [{name: t, steps: [{check: a b, events: [{%s: 1}]}]}]"} {
 		_, err := policyfile.Read(strings.NewReader(fmt.Sprintf(form, "zzzzzz")), "f")
 		names := regexp.MustCompile(`has no field "zzzzzz", only (.*)$`).FindStringSubmatch(err.Error())
 		require.NotNil(t, names, err)

@@ -11,11 +11,13 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// outcome is the result of a step: the number of allowed requests, and the last reply.
+// outcome is the result of a step: the number of allowed requests, the last reply, and the events that were written.
 type outcome struct {
 	times, allowed int
 	reply          []string
 	err            error
+	events         []engine.Event // at most one more than the step expects
+	moreEvents     int            // how many others there are
 }
 
 // Indexes of the integers in the reply to a decision, and of the text after the integers.
@@ -136,6 +138,9 @@ func (s *TestStep) readFacts(readers map[string]func(*yaml.Node) error) {
 // checkFacts rejects expectations that no reply to the command can meet.
 func (s *TestStep) checkFacts(n *yaml.Node) error {
 	failing := slices.ContainsFunc(s.Expect, func(e expectation) bool { return e.name == "error" })
+	if failing && s.Events != nil {
+		return at(n, "a command that answers an error writes no events")
+	}
 	for _, e := range s.Expect {
 		switch {
 		case failing && e.name != "error":
@@ -171,6 +176,9 @@ func (s *TestStep) differ(o *outcome) (all []Failure) {
 	}
 	if o.err != nil && !failing {
 		all = append(all, Failure{s.Line, s.String(), "an answer", "the error " + o.err.Error()})
+	}
+	if o.err == nil && s.Events != nil {
+		all = append(all, s.differEvents(o)...)
 	}
 	return all
 }

@@ -37,6 +37,9 @@ type TestStep struct {
 	Times  int
 	Every  time.Duration // interval between repetitions
 	Expect []expectation
+	Events []wantedEvent // that all repetitions write; nil: any
+
+	eventsLine int
 }
 
 // expectation is an expected value: the name of a fact, and its value in normal form.

@@ -100,6 +100,12 @@ func (f *File) run(t *Test) (failures []Failure, err error) {
 // send sends the command of a step at the time of each repetition. It stops at an error.
 func (s *TestStep) send(client *commands.Local, clock *frozen, start time.Time) *outcome {
 	o := &outcome{times: s.Times}
+	_, before, _ := clock.table.Events(engine.MaxUnits, 0)
+	defer func() {
+		var now engine.EventsPosition
+		o.events, now, _ = clock.table.Events(before.Last, len(s.Events)+1)
+		o.moreEvents = int(now.Last-before.Last) - len(o.events)
+	}()
 	for i := range s.Times {
 		clock.at.NowNs = start.Add(s.At + time.Duration(i)*s.Every).UnixNano()
 		if o.reply, o.err = client.Do(s.Words...); o.err != nil {

@@ -16,9 +16,10 @@ func (t *Test) readStep(n *yaml.Node) error {
 	s := TestStep{Line: n.Line, Times: 1, At: t.end()}
 	before := s.At
 	readers := map[string]func(*yaml.Node) error{
-		"at":    func(n *yaml.Node) (err error) { s.At, err = duration(n, "at"); return err },
-		"every": func(n *yaml.Node) (err error) { s.Every, err = duration(n, "every"); return err },
-		"times": func(n *yaml.Node) (err error) { s.Times, err = number(n, "times", 1, maxTimes); return err },
+		"at":     func(n *yaml.Node) (err error) { s.At, err = duration(n, "at"); return err },
+		"every":  func(n *yaml.Node) (err error) { s.Every, err = duration(n, "every"); return err },
+		"times":  func(n *yaml.Node) (err error) { s.Times, err = number(n, "times", 1, maxTimes); return err },
+		"events": s.readEvents,
 	}
 	for _, command := range testCommands {
 		readers[command] = func(n *yaml.Node) error {

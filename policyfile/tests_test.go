@@ -25,6 +25,9 @@ policies:
     limits: [TOKENBUCKET 90000/m 90000]
   quota:
     limits: [FIXED FOREVER 2]
+  budget:
+    limits: [FIXED FOREVER 100 NOTIFY 50% 80%]
+    record: true
 tests:
   - name: a minute
     steps:
@@ -67,6 +70,13 @@ tests:
       - {check: login alice, times: 9, expect: allowed}
       - {block: [a b, 1m], answer: OK}
       - {check: [free, a b], expect: denied}
+  - name: events
+    steps:
+      - {reserve: budget acme 60 1m ID a, events: [{kind: threshold, key: acme, id: a, share: 50, amount: 060, used: 60}]}
+      - {extend: a 10 SEQ 1, events: []}
+      - {check: budget acme COST 10}
+      - {commit: a 65, events: [{kind: settled, policy: budget, id: a, amount: 65, used: 75, limit: 100}]}
+      - {check: budget b COST 40, times: 3, events: [{kind: threshold, share: 50}, {kind: threshold, share: 80}]}
 `
 
 func openTests(t *testing.T, text string) (*policyfile.File, error) {
@@ -83,7 +93,7 @@ func TestTestsOfAFile(t *testing.T) {
 	for range 2 {
 		results, err := f.RunTests()
 		require.NoError(t, err)
-		require.Len(t, results, 4)
+		require.Len(t, results, 5)
 		for _, r := range results {
 			require.Empty(t, r.Failures, r.Test.Name)
 		}
@@ -108,6 +118,14 @@ func TestWhatATestExpects(t *testing.T) {
 		{"check: quota a, times: 3, allowed: 2", "check: quota a, times: 3, expect: denied", "expect denied",
 			"2 of 3 allowed"},
 		{"cancel: c, answer: 1", "cancel: c, error: NOHOLD", "error NOHOLD", "no error"},
+		{"SEQ 1, events: []", "SEQ 1, events: [{kind: lockout, key: k}]", "events [{kind: lockout, key: k}]", "[]"},
+		{"events: [{kind: threshold, share: 50}, {", "events: [{", "events [{kind: threshold, share: 80}]",
+			"[{kind: threshold, policy: budget, key: b, share: 50, amount: 40, used: 80, limit: 100}, " +
+				"{kind: threshold, policy: budget, key: b, share: 80, "},
+		{"[{kind: threshold, share: 50}, {kind: threshold, share: 80}]", "[]", "events []",
+			"[{kind: threshold, policy: budget, key: b, share: 50, amount: 40, used: 80, limit: 100}, and 1 more]"},
+		{"used: 75", "used: 65", "events [{kind: settled, policy: budget, id: a, amount: 65, used: 65, limit: 100}]",
+			"[{kind: settled, policy: budget, key: acme, id: a, share: 0, amount: 65, used: 75, limit: 100}]"},
 	} {
 		text := strings.Replace(tested, c.change, c.with, 1)
 		require.NotEqual(t, tested, text, c.change)
@@ -167,6 +185,11 @@ func TestABadTestNamesTheLine(t *testing.T) {
 			"does not go back: this step is at 1s, but the step before it ends at 2s",
 		head + step + "{check: p k, times: 100000, every: 366d}\n":                             "test.yaml:5: times and every make a step of more than 366 days",
 		head + "  - {name: n, start: '2099-12-31T00:00:00Z', steps: [{check: p k, at: 1d}]}\n": "test.yaml:3: this step is after the year 2099",
+		head + step + "{check: p k, events: 1}\n":                                              "test.yaml:5: events is a list of at most 100",
+		head + step + "{check: p k, events: [{key: k}]}\n":                                     `test.yaml:5: an event needs a kind, one of threshold settled lockout`,
+		head + step + "{check: p k, events: [{kind: no}]}\n":                                   `test.yaml:5: an event needs a kind, one of threshold settled lockout`,
+		head + step + "{check: p k, events: [{kind: settled, used: all}]}\n":                   `test.yaml:5: used must be a whole number; got "all"`,
+		head + step + "{check: p k, error: ERR, events: []}\n":                                 "test.yaml:5: a command that answers an error writes no events",
 		head + step + "{reset: k, expect: allowed}\n":                                          "test.yaml:5: only check, reserve and extend answer expect",
 		head + step + "{check: p k, error: ERR, limit: 5}\n":                                   "test.yaml:5: a command that answers an error has no limit",
 		head + step + strings.Repeat("{check: p k, times: 100000}\n      - ", 20) +
