@@ -36,6 +36,12 @@ func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason 
 	return c.block(ctx, key, d, reason)
 }
 
+// BlockAtLeast is Block, but a block of the key that ends later stays as it is. Use it for a wait that several clients
+// learn, such as the Retry-After of another service. In a cluster it needs form 14 of the log.
+func (c *Client) BlockAtLeast(ctx context.Context, key string, d time.Duration, reason string) error {
+	return c.block(ctx, key, d, reason, "GT")
+}
+
 // BlockEverywhere blocks the key and every key that ends in '|' and this key, such as keys of routes without a
 // policy. Block an address by its AddressKey; then requests for the address alone are denied as well. A key
 // like "ip:192.0.2.0/24" blocks every address in the network.

@@ -38,6 +38,9 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 	switch op.Code {
 	case OpBlock:
 		nextOwn = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
+		if op.Keep && own.UntilNs >= nextOwn.UntilNs {
+			nextOwn = own
+		}
 	case OpBlockEverywhere:
 		if !s.mayBlockEverywhere(op.Key) {
 			if d.Status = BlocksFull; s.t.Rules() >= RulesManyBlocks { // older versions remember the answer without it

@@ -81,6 +81,9 @@ func (op *Op) Fingerprint() (f Fingerprint) {
 	if op.Else.Split() {
 		b = append(b, 4)
 	}
+	if op.Keep {
+		b = append(b, 8)
+	}
 	ends[5] = len(b)
 
 	f[0] = b[0]

@@ -25,6 +25,7 @@ var partsOfARequest = map[string]func(*engine.Op){
 	"Code":    func(op *engine.Op) { op.Code = engine.OpRelease },
 	"Partial": func(op *engine.Op) { op.Partial = true },
 	"High":    func(op *engine.Op) { op.High = true },
+	"Keep":    func(op *engine.Op) { op.Keep = true },
 	"Key":     func(op *engine.Op) { op.Key = []byte("other") },
 	"Limit":   func(op *engine.Op) { op.Limit.Max++ },
 	"Cost":    func(op *engine.Op) { op.Cost++ },
@@ -42,7 +43,6 @@ var partsOfARequest = map[string]func(*engine.Op){
 var noPartsOfARequest = map[string]string{
 	"Dry":    "a dry run uses no ID",
 	"forced": "set by the engine",
-	"Keep":   "no command with it takes an ID that a fingerprint is made of",
 	"ID":     "names the request",
 	"Asks":   "is the fingerprint",
 	"From":   "says who asks, not what: a client that moves to another network repeats its request",

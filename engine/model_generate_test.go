@@ -230,6 +230,7 @@ func (g *generator) fill(op *engine.Op) {
 		}
 	case roll < 6:
 		op.Code, op.TTLNs, op.Text = pick(g, engine.OpBlock, engine.OpBlockEverywhere), g.duration(), []byte("abuse")
+		op.Keep = op.Code == engine.OpBlock && g.chance(50)
 		if g.chance(20) {
 			op.TTLNs = engine.Never
 		}

@@ -255,7 +255,9 @@ func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) 
 			b.untilNs = at.NowNs + op.TTLNs
 		}
 		if op.Code == engine.OpBlock {
-			s.own = b
+			if !op.Keep || b.untilNs > s.own.untilNs {
+				s.own = b
+			}
 		} else {
 			before, s.all = one(s.all.inForce(at)), b
 		}

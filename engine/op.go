@@ -58,7 +58,8 @@ type Op struct {
 	Dry     bool // OpTake, OpCheck: answer without changing anything
 	High    bool // OpCheck: may take the units that policies reserve for high priority; of blocks: see changeBlocks
 	// Keep makes OpReserve keep the units taken if the hold ends by itself. It makes OpCommit keep the hold open: Cost
-	// is what was used so far, and the rest stays held.
+	// is what was used so far, and the rest stays held. It makes OpBlock leave a block of the key that does not end
+	// sooner.
 	Keep   bool
 	forced bool // also take units that do not fit, as far as the algorithm can represent them
 	// Else divides the pairs of an OpCheck or OpReserve into up to MaxAlternatives. The first alternative that admits

@@ -28,6 +28,7 @@ const (
 	TTL
 	Expire
 	Split
+	Longer
 )
 
 // CheckOptions are the options of RL.CHECK. No policy may have the name of an option.
@@ -45,7 +46,7 @@ var optionWords = [...]struct {
 	{"ATTEMPTS", Attempts, ""}, {"EXTEND", Extend, ""},
 	{"FROM", From, "address"},
 	{"SEQ", Sequence, "k"}, {"TTL", TTL, "duration"}, {"EXPIRE", Expire, "return|take"},
-	{"SPLIT", Split, ""},
+	{"SPLIT", Split, ""}, {"GT", Longer, ""},
 }
 
 // Options parses options in any order, each at most once, and calls apply for each. It returns the options that were

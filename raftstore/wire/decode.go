@@ -62,10 +62,9 @@ func (d *Decoder) Append(ops []engine.Op) (all []engine.Op, atomic, more bool, e
 func (d *Decoder) op(op *engine.Op) {
 	op.Code = engine.OpCode(d.byte())
 	flags := d.byte()
-	op.Partial, op.Dry = flags&flagPartial != 0, flags&flagDry != 0
-	if keeps(op.Code) {
-		op.Partial, op.Keep = false, op.Partial
-	}
+	keep := keepFlag(op.Code)
+	op.Keep = flags&keep != 0
+	op.Partial, op.Dry = flags&^keep&flagPartial != 0, flags&^keep&flagDry != 0
 	op.Key = d.bytes()
 	if op.Code == engine.OpTake {
 		if flags&flagSameLimit == 0 {

@@ -10,8 +10,8 @@ import (
 
 // The flags of an operation.
 const (
-	flagPartial = 1 << iota // or Keep, of an operation that cannot be partial: see keeps
-	flagDry
+	flagPartial = 1 << iota // or Keep, of an operation that cannot be partial: see keepFlag
+	flagDry                 // or Keep, of OpBlock
 	flagSameLimit // the limit equals the limit that was encoded last
 	flagCost      // a cost other than 1 follows
 	flagTimes     // a wait and a time to live follow
@@ -123,8 +123,9 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 			flags |= flag
 		}
 	}
-	set(op.Partial || op.Keep, flagPartial)
+	set(op.Partial, flagPartial)
 	set(op.Dry, flagDry)
+	set(op.Keep, keepFlag(op.Code))
 	set(op.Code == engine.OpTake && op.Limit == e.last, flagSameLimit)
 	set(op.Cost != 1, flagCost)
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)

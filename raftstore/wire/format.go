@@ -57,8 +57,16 @@ func RulesOf(format byte) engine.Rules {
 	return engine.RulesOldest
 }
 
-// keeps reports whether an operation of a code may have Keep.
-func keeps(c engine.OpCode) bool { return c == engine.OpReserve || c == engine.OpCommit }
+// keepFlag returns the flag of Keep for an operation of a code, or 0 if it has none.
+func keepFlag(c engine.OpCode) byte {
+	switch c {
+	case engine.OpReserve, engine.OpCommit:
+		return flagPartial
+	case engine.OpBlock:
+		return flagDry
+	}
+	return 0
+}
 
 // bound reports whether engine.Op.Bind has set what an operation asks for.
 func bound(op *engine.Op) bool { return op.Asks != engine.Fingerprint{} }

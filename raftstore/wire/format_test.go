@@ -36,6 +36,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	from.From = []byte("ip:192.0.2.7")
 	bound := validOp(engine.OpReset)
 	bound.ID, bound.Asks = []byte("id"), engine.Fingerprint{1, 15: 2}
+	block := validOp(engine.OpBlock)
+	block.Keep = true
 	conditional := validOp(engine.OpPolicy)
 	conditional.Policy.If, conditional.Policy.Version = true, 300
 	for name, c := range map[string]struct {
@@ -49,6 +51,7 @@ func TestTheBytesOfOperations(t *testing.T) {
 			hex.EncodeToString(from.From)},
 		"an ID of a request": {[]engine.Op{bound}, "02" + "04a0016b" + "026964" + "80" + fingerprint},
 		"a changed policy":   {[]engine.Op{validOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
+		"a longer block":     {[]engine.Op{block}, "02" + "0502016b"},
 		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
 		var enc wire.Encoder

@@ -23,7 +23,7 @@ func Valid(op *engine.Op) bool {
 	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
 		return false
 	}
-	if op.Keep && !keeps(op.Code) || !validElse(op) {
+	if op.Keep && keepFlag(op.Code) == 0 || !validElse(op) {
 		return false
 	}
 	switch op.Code {

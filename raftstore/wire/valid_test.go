@@ -311,12 +311,13 @@ func TestStepsAreBounded(t *testing.T) {
 	require.False(t, wire.Valid(&op), "a partial step must be invalid")
 }
 
-// TestKeepIsOfHolds checks which operations may have Keep, and that an ID of an extension is one.
-func TestKeepIsOfHolds(t *testing.T) {
+// TestKeepIsOfHoldsAndBlocks checks which operations may have Keep, and that an ID of an extension is one.
+func TestKeepIsOfHoldsAndBlocks(t *testing.T) {
 	for code := range engine.NumOps {
 		op := validOp(code)
 		op.Keep = true
-		require.Equal(t, code == engine.OpReserve || code == engine.OpCommit, wire.Valid(&op), "operation %d", code)
+		may := code == engine.OpReserve || code == engine.OpCommit || code == engine.OpBlock
+		require.Equal(t, may, wire.Valid(&op), "operation %d", code)
 	}
 	for _, id := range []string{"", "1", "SEQ ", "SEQ 01", "SEQ +1", "SEQ 1 ", "seq 1"} {
 		op := validOp(engine.OpExtend)

@@ -88,6 +88,8 @@ func genOp(t *rapid.T) engine.Op {
 		genElse(t, &op)
 	case engine.OpForgive:
 		op.Text = []byte("policy")
+	case engine.OpBlock:
+		op.Dry, op.Keep = false, op.Dry
 	case engine.OpCommit, engine.OpCancel:
 		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
 		op.Asks = engine.Fingerprint{}

@@ -45,6 +45,8 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 		if op.Keep = limits.Is(value, "TAKE"); !op.Keep && !limits.Is(value, "RETURN") {
 			err = limits.Bad("EXPIRE", "must be return or take", value)
 		}
+	case limits.Longer:
+		op.Keep = true
 	case limits.Split:
 		if op.Else |= engine.Split; op.Else == engine.Split {
 			err = limits.Error("SPLIT needs ELSE before it, with a policy and a key that pay the rest")

@@ -150,6 +150,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.BLOCK k 0", "ERR duration must be at least 1ms, not '0'"},
 	{"RL.BLOCK k x", "ERR duration " + durations + "; or FOREVER, not 'x'"},
 	{"RL.BLOCK k 1h REASON " + strings.Repeat("r", 129), "ERR REASON must be 1 to 128 bytes, not 129"},
+	{"RL.BLOCK k 1h GT GT", "ERR GT is given twice"},
+	{"RL.BLOCK k 1h EVERYWHERE GT", "ERR GT goes with a block of the key alone, not with EVERYWHERE"},
 	{"RL.UNBLOCK k WHY x", "ERR option must be ID token, not 'WHY'"},
 
 	{"CL.THROTTLE k -1 30 60", "ERR max_burst must be a whole number from 0 to 9007199254740991, not '-1'"},

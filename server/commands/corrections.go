@@ -71,7 +71,7 @@ func correctionCommands() []*command {
 			plan: planForgive, answer: answerAllowed,
 		},
 		{
-			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
+			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token] [GT]",
 			summary: "Deny every decision on a key",
 			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` also denies " +
 				"decisions on every key that ends in `|` and this key. For a key of `ip:` and an address it does " +
@@ -89,7 +89,8 @@ func correctionCommands() []*command {
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
 				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on " +
 					"the address alone"},
-				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID},
+				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID,
+				{"GT", "only lengthen: a block of the key that ends later stays; not with `EVERYWHERE`"}},
 			reply: "OK.",
 			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""},
 				{"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""},
@@ -182,9 +183,12 @@ func planBlock(s *Session, args [][]byte) error {
 		return limits.OrWords(err, "FOREVER", "duration", args[2])
 	}
 	op.Partial, op.High = ofSomeKeys(s), true
-	seen, _, err := arg.Options(op, args[3:], limits.Reason|limits.ID|limits.Everywhere)
-	if err != nil || seen&limits.Everywhere == 0 {
+	seen, _, err := arg.Options(op, args[3:], limits.Reason|limits.ID|limits.Everywhere|limits.Longer)
+	switch {
+	case err != nil || seen&limits.Everywhere == 0:
 		return err
+	case op.Keep:
+		return limits.Error("GT goes with a block of the key alone, not with EVERYWHERE")
 	}
 	op.Code = engine.OpBlockEverywhere
 	return checkAddressKey(op.Key)

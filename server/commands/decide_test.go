@@ -102,6 +102,22 @@ func TestSettling(t *testing.T) {
 	assert.Equal(t, "0 0 -1 -1 10", c.say("RL.TOKENBUCKET k 1/s 10"))
 }
 
+// TestABlockOnlyLengthens checks GT: the later end of the blocks counts, in whatever order they come.
+func TestABlockOnlyLengthens(t *testing.T) {
+	c := defaultClient(t)
+	for _, s := range [][2]string{{"5s REASON first GT", "5000"}, {"2s REASON second GT", "5000"},
+		{"9s REASON third GT", "9000"}, {"1s REASON fourth", "1000"}, {"FOREVER GT", "-1"}, {"1h GT", "-1"}} {
+		require.Equal(t, "OK", c.say("RL.BLOCK k "+s[0]))
+		require.Equal(t, "0 0 "+s[1]+" "+s[1]+" 10", c.say("RL.TOKENBUCKET k 1/s 10"), s[0])
+	}
+	c.say("RL.BLOCK other 5s REASON first GT")
+	c.say("RL.BLOCK other 2s REASON second GT")
+	require.Equal(t, "first", c.value("RL.INSPECT other").get("reason").text)
+	require.Equal(t, "OK", c.say("RL.BLOCK other 1h EVERYWHERE"))
+	require.Equal(t, "OK", c.say("RL.BLOCK other 9s GT"))
+	require.Equal(t, "0 0 3600000 3600000 10", c.say("RL.TOKENBUCKET other 1/s 10"), "the block everywhere stays")
+}
+
 func TestStatusesBecomeErrors(t *testing.T) {
 	c := defaultClient(t)
 	c.say("RL.TOKENBUCKET k 1/s 10")

@@ -27,7 +27,7 @@ var requestsWithID = map[string][]string{
 	"RL.REFUND":  {"k 1", "k 2"},
 	"RL.RESET":   {"k"},
 	"RL.FORGIVE": {"locks k", "locks2 k", "locks k locks2 k", "locks other locks2 k"},
-	"RL.BLOCK":   {"k 1h", "k 2h", "k FOREVER", "k 1h REASON abuse", "k 1h EVERYWHERE"},
+	"RL.BLOCK":   {"k 1h", "k 2h", "k FOREVER", "k 1h REASON abuse", "k 1h EVERYWHERE", "k 1h GT"},
 	"RL.UNBLOCK": {"k"},
 }
 
