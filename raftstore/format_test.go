@@ -94,6 +94,25 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	}
 }
 
+// TestARestartedNodeKnowsTheForm checks that a node which has just restarted does not say that members are old when its
+// log has the newest form already.
+func TestARestartedNodeKnowsTheForm(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.decideOn(leader, ofTheNewest("p"))
+	follower := (at + 1) % 3
+	for range 5 {
+		c.stop(follower)
+		c.restart(follower)
+		out := make([]engine.Decision, 1)
+		require.Eventually(t, func() bool {
+			err := c.nodes[follower].Decide([]engine.Op{ofTheNewest("p")}, out)
+			require.NotErrorIs(t, err, limiter.ErrOldMember)
+			return err == nil
+		}, patience, time.Millisecond)
+	}
+}
+
 func blockOf(key string) engine.Op {
 	return engine.Op{Code: engine.OpBlock, Key: []byte(key), Cost: 1, TTLNs: 60e9}
 }

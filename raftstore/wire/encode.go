@@ -10,11 +10,11 @@ import (
 
 // The flags of an operation.
 const (
-	flagPartial = 1 << iota // or Keep, of an operation that cannot be partial: see keepFlag
-	flagDry                 // or Keep, of OpBlock
-	flagSameLimit // the limit equals the limit that was encoded last
-	flagCost      // a cost other than 1 follows
-	flagTimes     // a wait and a time to live follow
+	flagPartial   = 1 << iota // or Keep, of an operation that cannot be partial: see keepFlag
+	flagDry                   // or Keep, of OpBlock
+	flagSameLimit             // the limit equals the limit that was encoded last
+	flagCost                  // a cost other than 1 follows
+	flagTimes                 // a wait and a time to live follow
 	flagID
 	flagText
 	flagExtra // a byte of extra bits follows, and the extras that it names

@@ -104,13 +104,14 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 		if readable(&ops[i]) {
 			continue
 		}
-		if wire.Older(&ops[i]); readable(&ops[i]) {
-			continue
+		older := ops[i]
+		if wire.Older(&older); !readable(&older) {
+			older.Asks = engine.Fingerprint{}
 		}
-		ops[i].Asks = engine.Fingerprint{}
-		if !readable(&ops[i]) {
+		if !readable(&older) {
 			return limiter.ErrOldMember
 		}
+		ops[i] = older
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ type Confirms interface {
 
 // Reads are the reads of this node; see readindex.Reads.
 type Reads interface {
+	ReadIndex() error
 	AwaitCommitted() error
 	StillLeads(r *leadership.Term) error
 	LookStamp() engine.Stamp

@@ -69,7 +69,13 @@ func (p *Pipeline) admissible(ops []engine.Op) error {
 	if err := p.current(ops); err != nil {
 		return err
 	}
-	return p.Format.CheckReadable(ops)
+	err := p.Format.CheckReadable(ops)
+	if errors.Is(err, limiter.ErrOldMember) { // a node that has just restarted does not know yet what its log has
+		if err = p.Reads.ReadIndex(); err == nil {
+			err = p.Format.CheckReadable(ops)
+		}
+	}
+	return err
 }
 
 // current refuses an operation whose current and next calendar windows have ended. The clock of the node that accepted
