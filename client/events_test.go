@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,6 +39,46 @@ func TestEventsAreRead(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrRefused)
 	require.ErrorContains(t, err, "EVENTSGONE")
 	_, err = c.Events(t.Context(), 1<<60, 10)
+	require.ErrorIs(t, err, client.ErrBadRequest)
+}
+
+// TestAPolicyTellsEvents checks Notify and Record of a policy that a program sets.
+func TestAPolicyTellsEvents(t *testing.T) {
+	c := newClient(t, weirtest.Start(t), client.Options{WhenDown: client.Closed})
+	ctx, month := t.Context(), client.Quota(client.Month, "Europe/Berlin", 100)
+	_, err := c.SetPolicy(ctx, "budget", client.PolicyTerms{Record: true,
+		Limits: []*client.Rule{month.Notify(50, 80), client.FixedFirst(time.Hour, 1000).Notify(7)}})
+	require.NoError(t, err)
+	_, err = c.OverridePolicy(ctx, "budget", "big", 0, client.Fixed(time.Hour, 1000).Notify(90))
+	require.NoError(t, err)
+	info, err := c.GetPolicy(ctx, "budget")
+	require.NoError(t, err)
+	require.True(t, info.Record)
+	require.Equal(t, []string{"FIXED MONTH 100 TZ Europe/Berlin NOTIFY 50% 80%", "FIXED 1h 1000 FIRST NOTIFY 7%"},
+		info.Limits)
+	hold, d, err := c.Reserve(ctx, client.Request{Rule: client.Policy("budget"), Key: "acme", Cost: 60}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
+	_, err = hold.Commit(ctx, 85)
+	require.NoError(t, err)
+	_, err = c.Decide(ctx, client.Request{Rule: client.Policy("budget"), Key: "big", Cost: 950})
+	require.NoError(t, err)
+	events, err := c.Events(ctx, 0, 10)
+	require.NoError(t, err)
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprint(e.Kind, " ", e.Key, " ", e.Share, " ", e.Amount))
+	}
+	require.Equal(t, []string{"threshold acme 50 60", "threshold acme 80 25", "threshold acme 7 25", "settled acme 0 85",
+		"threshold big 90 950"}, got)
+
+	for _, r := range []*client.Rule{month.Notify(), month.Notify(80, 50), month.Notify(101),
+		client.Sliding(time.Hour, 10).Notify(50), client.Policy("budget").Notify(50),
+		client.Slots(1, time.Minute).Notify(50), client.Fixed(time.Hour, -1).Notify(50)} {
+		require.ErrorIs(t, r.Err(), client.ErrBadRule)
+	}
+	require.NoError(t, month.Err())
+	_, err = c.Decide(ctx, client.Request{Rule: month.Notify(50), Key: "k"})
 	require.ErrorIs(t, err, client.ErrBadRequest)
 }
 

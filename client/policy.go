@@ -124,7 +124,8 @@ func limitWords(r *Rule) ([]any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	return append([]any{"LIMIT", strings.TrimPrefix(r.command, "RL.")}, r.words...), nil
+	words := append([]any{"LIMIT", strings.TrimPrefix(r.command, "RL.")}, r.words...)
+	return append(words, r.notify...), nil
 }
 
 // PolicyInfo describes a policy. Limits are in the syntax of commands, like "FIXED 1h 1000".

@@ -76,6 +76,8 @@ func (q *Request) check() error {
 		wrong = "a hold requires a policy, and excludes Peek and Partial"
 	case q.ExpireTake && q.hold == 0:
 		wrong = "ExpireTake requires Reserve"
+	case r.notify != nil:
+		wrong = "Notify is for the limits of a policy"
 	case r.kind == engine.Concurrency && q.holder == "":
 		wrong = "Slots require Acquire"
 	}

@@ -24,6 +24,7 @@ type Rule struct {
 	window  time.Duration  // in which max units become available again; 0: not known, or never
 	local   []engine.Limit // the limits by which the fallback Local decides
 	ttl     time.Duration  // of slots
+	notify  []any          // the arguments after words in a policy
 	err     error
 }
 
@@ -114,6 +115,29 @@ func Fixed(window time.Duration, max int64) *Rule { return windowed("FIXED", win
 // FixedFirst counts in windows that begin at the first request.
 func FixedFirst(window time.Duration, max int64) *Rule {
 	return windowed("FIXED", window, max, "FIRST")
+}
+
+// Notify returns the rule as a limit of a policy that writes an event when the used units of a key reach a share of
+// the limit: once in a window for each of up to 8 ascending shares, in percent from 1 to 100. It works for Fixed,
+// FixedFirst and Quota. The rule is for SetPolicy and OverridePolicy only. See Event.
+func (r *Rule) Notify(percent ...int) *Rule {
+	if r.err != nil {
+		return r
+	}
+	words := strings.Fields(strings.TrimPrefix(r.name, "RL."))
+	next := *r
+	next.notify = []any{"NOTIFY"}
+	for _, share := range percent {
+		next.notify = append(next.notify, strconv.Itoa(share)+"%")
+	}
+	for _, word := range next.notify {
+		words = append(words, word.(string))
+	}
+	if _, err := parseLimit(words); err != nil {
+		return bad(r.command, "%v", err)
+	}
+	next.name = "RL." + strings.Join(words, " ")
+	return &next
 }
 
 // Sliding counts exactly over the last window; max is at most a million.
