@@ -29,6 +29,7 @@ const (
 	Expire
 	Split
 	Longer
+	Keep
 )
 
 // CheckOptions are the options of RL.CHECK. No policy may have the name of an option.
@@ -46,7 +47,7 @@ var optionWords = [...]struct {
 	{"ATTEMPTS", Attempts, ""}, {"EXTEND", Extend, ""},
 	{"FROM", From, "address"},
 	{"SEQ", Sequence, "k"}, {"TTL", TTL, "duration"}, {"EXPIRE", Expire, "return|take"},
-	{"SPLIT", Split, ""}, {"GT", Longer, ""},
+	{"SPLIT", Split, ""}, {"GT", Longer, ""}, {"KEEP", Keep, ""},
 }
 
 // Options parses options in any order, each at most once, and calls apply for each. It returns the options that were
@@ -116,6 +117,9 @@ func usages(of Option) (words []string) {
 }
 
 func unknownOption(got []byte, allowed Option) error {
+	if allowed&Split != 0 && Is(got, "ELSE") || allowed&Expire != 0 && Is(got, "AND") {
+		return Error(strings.ToUpper(string(got)) + " must come before the options")
+	}
 	return Bad("option", "must be "+strings.Join(usages(allowed), ", "), got)
 }
 

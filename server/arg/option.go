@@ -45,7 +45,7 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 		if op.Keep = limits.Is(value, "TAKE"); !op.Keep && !limits.Is(value, "RETURN") {
 			err = limits.Bad("EXPIRE", "must be return or take", value)
 		}
-	case limits.Longer:
+	case limits.Longer, limits.Keep:
 		op.Keep = true
 	case limits.Split:
 		if op.Else |= engine.Split; op.Else == engine.Split {

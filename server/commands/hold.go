@@ -187,10 +187,8 @@ func planCommit(s *Session, args [][]byte) (err error) {
 	if err == nil {
 		op.Cost, err = limits.Units("actual", args[2], 0, engine.MaxUnits)
 	}
-	if err == nil && len(args) > 3 {
-		if op.Keep = limits.Is(args[3], "KEEP"); !op.Keep || len(args) > 4 {
-			err = limits.Bad("option", "must be KEEP", args[len(args)-1])
-		}
+	if err == nil {
+		_, _, err = arg.Options(op, args[3:], limits.Keep)
 	}
 	return err
 }
