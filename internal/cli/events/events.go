@@ -33,6 +33,8 @@ const (
 	block = "20s"
 	// firstRetry and lastRetry bound the pause before another try. Each pause is twice the one before.
 	firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
+	// temporary is the name of a file that keep writes.
+	temporary = ".cursor-*"
 )
 
 // Command prints or delivers events.
@@ -107,6 +109,9 @@ func isRefusal(err error) bool {
 
 // start returns the cursor behind which to begin, or "" for the oldest event.
 func (c *Command) start() (string, error) {
+	if err := c.mayKeep(); err != nil {
+		return "", fmt.Errorf("--from: %w", err)
+	}
 	if c.After != "" || c.From == "" {
 		return c.After, nil
 	}
@@ -179,9 +184,21 @@ func (c *Command) ask(conn redis.Conn, after string) ([]Event, error) {
 	return list, nil
 }
 
+// mayKeep returns an error unless keep can write the file. It finds that out before an event is delivered.
+func (c *Command) mayKeep() error {
+	if c.From == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(c.From), temporary)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // keep replaces the file by the cursor. A crash leaves the old file or the new one.
 func keep(path, cursor string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".cursor-*")
+	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,36 @@ func TestAProgramGetsTheEvent(t *testing.T) {
 	require.Contains(t, string(text), "\n0-3\n")
 }
 
+// TestASignalEndsADelivery checks that a signal during a delivery is no failure of the receiver, and that the event
+// counts as not delivered.
+func TestASignalEndsADelivery(t *testing.T) {
+	c, _ := server(t)
+	ctx, signal := context.WithCancel(t.Context())
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		signal()
+		_, _ = io.Copy(io.Discard, r.Body) // then the server notices that the client has gone
+		<-r.Context().Done()
+	}))
+	defer hook.Close()
+	c.Follow, c.Webhook, c.From = true, hook.URL, filepath.Join(t.TempDir(), "cursor")
+	var said bytes.Buffer
+	require.NoError(t, c.run(ctx, io.Discard, &said))
+	require.Empty(t, said.String())
+	require.NoFileExists(t, c.From)
+}
+
+// TestNothingIsDeliveredWithoutAFile checks that a file which cannot be written is noticed before an event is
+// delivered.
+func TestNothingIsDeliveredWithoutAFile(t *testing.T) {
+	c, _ := server(t)
+	for _, after := range []string{"", "1"} {
+		c.After, c.From = after, filepath.Join(t.TempDir(), "missing", "cursor")
+		var out bytes.Buffer
+		require.ErrorContains(t, c.run(t.Context(), &out, io.Discard), "--from: open "+filepath.Dir(c.From))
+		require.Empty(t, out.String())
+	}
+}
+
 // TestBadFlagsOfEvents checks the errors for flags and files.
 func TestBadFlagsOfEvents(t *testing.T) {
 	c, _ := server(t)

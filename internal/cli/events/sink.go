@@ -32,9 +32,10 @@ func deliver(ctx context.Context, e *Event, to sink, wait *pause) error {
 			wait.reset()
 			return nil
 		}
-		if wait.after(ctx, fmt.Errorf("event %s was not delivered: %w", e.ID, err)); ctx.Err() != nil {
+		if ctx.Err() != nil { // the signal has ended the delivery
 			return ctx.Err()
 		}
+		wait.after(ctx, fmt.Errorf("event %s was not delivered: %w", e.ID, err))
 	}
 }
 
