@@ -216,6 +216,9 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 			quote.Text(args[0]))
 	case err != nil:
 		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
+	case cmd.name == "XREAD":
+		a, err := parseXRead(args[1:])
+		return a.keys, cmd, err
 	case cmd.has("movablekeys"):
 		n, ok := limits.Int(args[2])
 		if !ok || n < 1 || n > int64(len(args)-3) {

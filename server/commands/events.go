@@ -109,9 +109,8 @@ func eventsGone(l *eventLog, at engine.EventsPosition, stale bool) error {
 	}
 	switch {
 	case l.after < at.Dropped():
-		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because the log has only the "+
-			"newest ones: go on with %s, which misses %d events; --events-memory keeps more", l.after, on(at.Dropped()),
-			at.Dropped()-l.after))
+		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because --events-memory bounds the "+
+			"log: go on with %s, which misses %d events", l.after, on(at.Dropped()), at.Dropped()-l.after))
 	case l.after > at.Last && !stale:
 		return resp.Error(fmt.Sprintf("EVENTSGONE the log has no event with cursor %d, because it is not the log that "+
 			"this cursor comes from, or it was restored: its newest event is %d, go on with %s", l.after, at.Last,

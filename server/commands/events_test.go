@@ -137,6 +137,7 @@ func TestReadersWaitForEvents(t *testing.T) {
 		r.says("a", "RL.EVENTS AFTER 0 BLOCK 10s")
 		r.says("b", "XREAD BLOCK 10000 STREAMS weir:events $")
 		require.Equal(t, int32(2), r.EventWaits.Count.Load())
+		require.Contains(t, c.say("INFO clients"), "blocked_clients:2")
 		c.say("RL.CHECK p k COST 10")
 		a, b := <-r.done, <-r.done
 		require.Contains(t, a.reply+b.reply, "weir:events")

@@ -33,7 +33,7 @@ func writeClients(s *Server, w *writer) {
 	w.field("connected_clients", s.Clients.Load())
 	w.field("cluster_connections", 0)
 	w.field("maxclients", s.MaxClients)
-	w.field("blocked_clients", s.Waits.Count.Load())
+	w.field("blocked_clients", s.Waits.Count.Load()+s.EventWaits.Count.Load())
 	w.field("tracking_clients", 0)
 	w.field("pubsub_clients", s.Subscribed())
 }
