@@ -140,16 +140,23 @@ func (s *serveCmd) Run() error {
 	notify(log, nowReady)
 	stopWatchdog := startWatchdog(log, at.clients().String(), node)
 
+	err = untilItEnds(ctx, stop, failed, log)
+	stopWatchdog() // systemd expects no message from here on
+	notify(log, nowStopping)
+	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
+}
+
+// untilItEnds waits for a signal, or for the error of a listener. After it signals have their default effect.
+func untilItEnds(ctx context.Context, stop func(), failed <-chan error, log *slog.Logger) error {
+	defer stop()
 	select {
 	case <-ctx.Done():
 		stop() // before the log states the effect of the next signal
 		log.Info("stopping: answering received requests, then saving the state; a second signal stops at once")
-	case err = <-failed:
+		return nil
+	case err := <-failed:
+		return err
 	}
-	stop()         // from here on signals have their default effect
-	stopWatchdog() // systemd expects no message from here on
-	notify(log, nowStopping)
-	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
 }
 
 // shutdown stops the parts in an order in which nothing is lost. No decision follows the last save, and every client

@@ -11,7 +11,19 @@ import (
 )
 
 func correctionCommands() []*command {
-	commands := []*command{
+	commands := append(append(returnCommands(), blockCommands()...), deleteCommand("DEL"), deleteCommand("UNLINK"))
+	for _, cmd := range commands {
+		cmd.group, cmd.flags = groupCorrect, "write fast"
+		if cmd.keys.first == 0 {
+			cmd.keys = oneKey
+		}
+	}
+	return commands
+}
+
+// returnCommands are the commands that give back slots, units or strikes.
+func returnCommands() []*command {
+	return []*command{
 		{
 			name: "RL.RELEASE", arity: -3, syntax: "key holder [ID token]",
 			summary: "Release a slot",
@@ -70,6 +82,11 @@ func correctionCommands() []*command {
 				{"RL.FORGIVE lockout 42", "1", "and succeeds"}},
 			plan: planForgive, answer: answerAllowed,
 		},
+	}
+}
+
+func blockCommands() []*command {
+	return []*command{
 		{
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token] [GT]",
 			summary: "Deny every decision on a key",
@@ -108,15 +125,7 @@ func correctionCommands() []*command {
 			shown:  []example{{"RL.BLOCK user:13 FOREVER", "OK", ""}, {"RL.UNBLOCK user:13", "1", ""}},
 			plan:   planUnblock, answer: answerAllowed,
 		},
-		deleteCommand("DEL"), deleteCommand("UNLINK"),
 	}
-	for _, cmd := range commands {
-		cmd.group, cmd.flags = groupCorrect, "write fast"
-		if cmd.keys.first == 0 {
-			cmd.keys = oneKey
-		}
-	}
-	return commands
 }
 
 func deleteCommand(name string) *command {

@@ -12,7 +12,10 @@ import (
 )
 
 func holdCommands() []*command {
-	paramID := param{"id", "the hold, as `RL.RESERVE` was given or answered it"}
+	return append(append(reserveCommands(), openHoldCommands()...), holdsCommand())
+}
+
+func reserveCommands() []*command {
 	return []*command{
 		{
 			name: "RL.RESERVE", arity: -5,
@@ -61,6 +64,13 @@ func holdCommands() []*command {
 			},
 			plan: planReserve, answer: answerReserve,
 		},
+	}
+}
+
+// openHoldCommands are the commands that name a hold.
+func openHoldCommands() []*command {
+	paramID := param{"id", "the hold, as `RL.RESERVE` was given or answered it"}
+	return []*command{
 		{
 			name: "RL.COMMIT", arity: -3, syntax: "id actual [KEEP]",
 			group: groupCorrect, flags: "write fast", keys: oneKey,
@@ -126,7 +136,6 @@ func holdCommands() []*command {
 				{"RL.CANCEL req-1", "1", ""}, {"RL.CHECK tpm org:acme COST 0", "1 90000 0 0 90000 tpm", ""}},
 			plan: planCancel, answer: answerAllowed,
 		},
-		holdsCommand(),
 	}
 }
 
