@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -110,6 +111,44 @@ func TestStatusFeed(t *testing.T) {
 	c.say("RL.CHECK login more")
 	require.Equal(t, first, visit(h, "/status.json", nil).Body.String(),
 		"clients that ask within the same interval must share one status")
+}
+
+// TestStatusShowsBudgets checks the used units and holds of a heavy budget, and the newest events.
+func TestStatusShowsBudgets(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	c := srv.client(t)
+	look := func() (v httpapi.Status) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(srv.Shared), "/status.json", nil).Body.Bytes(), &v))
+		return v
+	}
+	require.Equal(t, []httpapi.EventStatus{}, look().Events)
+	c.say("RL.POLICY SET budget LIMIT FIXED FOREVER 1000 NOTIFY 50% 80% RECORD")
+	c.say("RL.RESERVE budget acme 600 1m ID a")
+	c.say("RL.RESERVE budget acme 100 1m ID b")
+	v := look()
+	require.Equal(t, []httpapi.TopKey{{Key: "policy|budget|0|acme", Units: 700, Used: 700, Limit: 1000, Holds: 2}},
+		v.Admitted)
+	c.say("RL.COMMIT b 50")
+	c.say("RL.COMMIT a 800")
+	v = look()
+	require.Equal(t, []httpapi.TopKey{{Key: "policy|budget|0|acme", Units: v.Admitted[0].Units}}, v.Admitted)
+	for i := range v.Events {
+		require.Positive(t, v.Events[i].AtMs)
+		v.Events[i].AtMs = 0
+	}
+	of := httpapi.EventStatus{Policy: "budget", Key: "acme", Limit: 1000}
+	first, second, third, last := of, of, of, of
+	first.Cursor, first.Kind, first.ID, first.Share, first.Amount, first.Used = 1, "threshold", "a", 50, 600, 600
+	second.Cursor, second.Kind, second.ID, second.Amount, second.Used = 2, "settled", "b", 50, 650
+	third.Cursor, third.Kind, third.ID, third.Share, third.Amount, third.Used = 3, "threshold", "a", 80, 200, 850
+	last.Cursor, last.Kind, last.ID, last.Amount, last.Used = 4, "settled", "a", 800, 850
+	require.Equal(t, []httpapi.EventStatus{last, third, second, first}, v.Events)
+	for i := range 20 {
+		c.say(fmt.Sprintf("RL.CHECK budget k%d COST 500", i))
+	}
+	v = look()
+	require.Len(t, v.Events, 10)
+	require.Equal(t, "k19", v.Events[0].Key)
 }
 
 func TestKeyLookup(t *testing.T) {

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +18,8 @@ import (
 // feedEvery is the maximum age of a cached status, so that the number of viewers does not load the server.
 const feedEvery = 500 * time.Millisecond
 
-// topShown is the number of heaviest keys that the page shows.
-const topShown = 10
+// topShown is the number of heaviest keys that the page shows, and eventsShown the number of newest events.
+const topShown, eventsShown = 10, 10
 
 // feed computes the status that the page shows.
 type feed struct {
@@ -46,12 +48,32 @@ type Status struct {
 	Denials  []service.Denial `json:"denials"`
 	Admitted []TopKey         `json:"top_admitted"`
 	Denied   []TopKey         `json:"top_denied"` // null on a follower, because only the leader knows
+	Events   []EventStatus    `json:"events"`     // the newest first
 }
 
 // TopKey is one of the keys with the most recent units, as RL.TOP counts them.
 type TopKey struct {
 	Key   string `json:"key"`
 	Units int64  `json:"units"`
+	// Used, Limit and Holds describe a limiter with open holds, whose units count as used. They are absent for others.
+	Used  int64 `json:"used,omitempty"`
+	Limit int64 `json:"limit,omitempty"`
+	Holds int   `json:"holds,omitempty"`
+}
+
+// EventStatus is an event, as RL.EVENTS answers it.
+type EventStatus struct {
+	Group  int    `json:"group"` // the Raft group that wrote it
+	Cursor uint64 `json:"cursor"`
+	AtMs   int64  `json:"at_ms"`
+	Kind   string `json:"kind"`
+	Policy string `json:"policy"`
+	Key    string `json:"key"`
+	ID     string `json:"id"`
+	Share  int64  `json:"share"`
+	Amount int64  `json:"amount"`
+	Used   int64  `json:"used"`
+	Limit  int64  `json:"limit"`
 }
 
 // PolicyStatus counts the requests of one policy.
@@ -143,6 +165,7 @@ func (s *feed) make() *Status {
 		Cluster:  s.clusterView(staleMs),
 		Denials:  s.Recent.Look(),
 		Admitted: topKeys(state, engine.Admitted),
+		Events:   s.newestEvents(state),
 	}
 	if s.OnlyLeader() == nil {
 		v.Denied = topKeys(state, engine.Denied)
@@ -154,9 +177,35 @@ func (s *feed) make() *Status {
 func topKeys(state limiter.View, v engine.Verdict) []TopKey {
 	top := []TopKey{}
 	for _, heavy := range state.Top(v, topShown) {
-		top = append(top, TopKey{quote.Printable(heavy.Key, service.RecentKeyBytes), heavy.Units})
+		k := TopKey{Key: quote.Printable(heavy.Key, service.RecentKeyBytes), Units: heavy.Units}
+		if engine.Reserved(heavy.Key) { // a limiter of a policy
+			if info, _ := state.Inspect(heavy.Key); info.Holders > 0 {
+				k.Used, k.Limit, k.Holds = info.Used, info.Limit.Max, info.Holders
+			}
+		}
+		top = append(top, k)
 	}
 	return top
+}
+
+func (s *feed) newestEvents(state limiter.View) []EventStatus {
+	groups, all := 1, []EventStatus{}
+	if s.Replica != nil {
+		groups = len(s.Replica.Topology().Groups)
+	}
+	for g := range groups {
+		_, at, _ := state.Events(g, engine.MaxUnits, 0)
+		list, _, _ := state.Events(g, at.Last-min(at.Last, eventsShown), eventsShown)
+		for _, e := range list {
+			all = append(all, EventStatus{g, e.Cursor, e.AtMs, e.Kind.String(), e.Policy,
+				quote.Printable([]byte(e.Key), service.RecentKeyBytes),
+				quote.Printable([]byte(e.ID), service.RecentKeyBytes), e.Share, e.Amount, e.Used, e.Limit})
+		}
+	}
+	slices.SortFunc(all, func(a, b EventStatus) int {
+		return cmp.Or(cmp.Compare(b.AtMs, a.AtMs), cmp.Compare(a.Group, b.Group), cmp.Compare(b.Cursor, a.Cursor))
+	})
+	return all[:min(len(all), eventsShown)]
 }
 
 func (s *feed) policyStatuses(set *engine.Policies) []PolicyStatus {

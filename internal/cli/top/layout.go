@@ -27,6 +27,7 @@ func (v *view) fit(width, height int) []string {
 		lines = append(lines, wrap(line, width)...)
 	}
 	lines = append(lines, v.nodes()...)
+	lines = append(lines, v.events(min(maxEvents, (height-len(lines))/eventShare))...)
 	tables := v.heaviest()
 	left := max(height-len(lines), 0)
 	least := len(beside(tables, 1, width))
@@ -40,6 +41,9 @@ func (v *view) fit(width, height int) []string {
 	}
 	return lines
 }
+
+// maxEvents bounds the events on a screen. One line of eventShare has an event.
+const maxEvents, eventShare = 3, 8
 
 // maxRows bounds the keys in a table. A status has no more.
 const maxRows = 10
@@ -64,7 +68,11 @@ func (v *view) heaviest() []keyTable {
 func (t keyTable) lines(most int) []string {
 	rows := []string{"UNITS\t" + t.title}
 	for _, k := range t.keys[:min(len(t.keys), most)] {
-		rows = append(rows, fmt.Sprintf("%d\t%s", k.Units, terminal.PlainText(k.Key)))
+		row := fmt.Sprintf("%d\t%s", k.Units, terminal.PlainText(k.Key))
+		if k.Holds > 0 {
+			row += fmt.Sprintf(": %d of %d used, open holds: %d", k.Used, k.Limit, k.Holds)
+		}
+		rows = append(rows, row)
 	}
 	return append([]string{""}, rightAligned(rows)...)
 }

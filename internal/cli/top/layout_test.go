@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,31 @@ func busyView(policies, busy int) *view {
 		now.Denied, now.Admitted = append(now.Denied, key), append(now.Admitted, key)
 	}
 	return &view{"x", now, then, then}
+}
+
+// TestTopShowsEvents checks the lines of events and of a budget with holds. A screen has the newest events only, and
+// keeps its keys.
+func TestTopShowsEvents(t *testing.T) {
+	v := busyView(2, 2)
+	require.NotContains(t, v.text(), "EVENT")
+	v.now.Admitted[0].Holds, v.now.Admitted[0].Used, v.now.Admitted[0].Limit = 2, 70, 100
+	v.now.Events = []httpapi.EventStatus{
+		{AtMs: 1e12, Kind: "threshold", Policy: "budget", Key: "ac\x1bme", Share: 80, Amount: 5, Used: 85, Limit: 100},
+		{AtMs: 1e12, Kind: "settled", Policy: "budget", Key: "acme", Amount: 7, Used: 80, Limit: 100},
+		{AtMs: 1e12, Kind: "lockout", Policy: "loops", Key: "k", Used: 20, Limit: 20},
+		{AtMs: 1e12, Kind: "settled", Policy: "budget", Key: "old", Amount: 7, Used: 80, Limit: 100},
+	}
+	at := time.UnixMilli(1e12).Format(time.TimeOnly)
+	require.Contains(t, squeezed(v.text()), "AMOUNT USED OF AT EVENT, POLICY, KEY 5 85 100 "+at+
+		" threshold 80 %, budget, ac\uFFFDme 7 80 100 "+at+" settled, budget, acme 0 20 20 "+at+" lockout, loops, k 7 ")
+	require.Contains(t, v.text(), ": 70 of 100 used, open holds: 2")
+	for height, events := range map[int]int{12: 0, 24: 2, 50: 3} {
+		lines := v.fit(120, height)
+		text := strings.Join(lines, "\n")
+		require.LessOrEqual(t, len(lines), height, text)
+		require.Equal(t, events, strings.Count(text, at), text)
+		require.Contains(t, text, "MOST DENIED")
+	}
 }
 
 // TestTopKeepsKeysVisible checks that keys stay on the screen with any number of policies. Idle policies share one

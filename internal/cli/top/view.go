@@ -21,7 +21,7 @@ type view struct {
 
 // text returns the whole view, for an output that is not a screen.
 func (v *view) text() string {
-	lines := append(v.head(), v.nodes()...)
+	lines := append(append(v.head(), v.nodes()...), v.events(unbounded)...)
 	lines = append(lines, v.policies(unbounded, unbounded)...)
 	for _, keys := range v.heaviest() {
 		lines = append(lines, keys.lines(unbounded)...)
@@ -80,6 +80,23 @@ func (v *view) nodes() []string {
 			remote.UpText(n.Up), n.Lag, n.ClockAheadMs, terminal.PlainText(n.Addr)))
 	}
 	return append([]string{""}, columns(rows, 0)...)
+}
+
+// events returns a table of at most so many events, the newest first.
+func (v *view) events(most int) []string {
+	if len(v.now.Events) == 0 || most < 1 {
+		return nil
+	}
+	rows := []string{"AMOUNT\tUSED\tOF\tAT\tEVENT, POLICY, KEY"}
+	for _, e := range v.now.Events[:min(len(v.now.Events), most)] {
+		kind := e.Kind
+		if e.Share > 0 {
+			kind += fmt.Sprintf(" %d %%", e.Share)
+		}
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t%s, %s, %s", e.Amount, e.Used, e.Limit,
+			time.UnixMilli(e.AtMs).Format(time.TimeOnly), kind, terminal.PlainText(e.Policy), terminal.PlainText(e.Key)))
+	}
+	return append([]string{""}, rightAligned(rows)...)
 }
 
 // rate returns the growth of a counter per second, or -1 while it is not known.

@@ -55,6 +55,20 @@ func TestPageFoldsDenials(t *testing.T) {
 	require.Equal(t, "2", b.eval("document.querySelectorAll('#denials tr').length"))
 }
 
+// TestPageShowsBudgets checks the newest events, and what is used of a budget with holds.
+func TestPageShowsBudgets(t *testing.T) {
+	b := openBrowser(t)
+	p := start(t)
+	p.do("RL.POLICY", "SET", "budget", "LIMIT", "FIXED", "FOREVER", "1000", "NOTIFY", "80%", "RECORD")
+	p.do("RL.RESERVE", "budget", "acme", "850", "1m", "ID", "h")
+	b.do(chromedp.Navigate(p.web + "/"))
+	b.awaitText("top-admitted", "acme (budget): 850 of 1,000 used, open holds: 1")
+	b.awaitText("events", "threshold 80 %budgetacme850850 of 1,000")
+	p.do("RL.COMMIT", "h", "700")
+	b.awaitText("events", "settledbudgetacme700700 of 1,000")
+	require.Equal(t, "2", b.eval("document.querySelectorAll('#events tr').length"))
+}
+
 // TestPageExplainsTerms checks that explanations of terms open by pointer, keyboard and touch.
 func TestPageExplainsTerms(t *testing.T) {
 	b := openBrowser(t)

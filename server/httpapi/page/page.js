@@ -80,7 +80,9 @@ const short = (name) => {
 };
 
 // heavy returns a row of the heaviest keys. Its title has the full name.
-const heavy = (k) => Object.assign([short(k.key), number(k.units)], { titles: [k.key] });
+const heavy = (k) => Object.assign(
+  [short(k.key) + (k.holds ? ": " + number(k.used) + " of " + number(k.limit) + " used, open holds: " + number(k.holds) : ""), number(k.units)],
+  { titles: [k.key] });
 
 // nice returns the smallest of 1, 2, 5, 10, 20, ... that is not less.
 const nice = (n) => {
@@ -140,6 +142,11 @@ const denials = (list) => {
     [new Date(d.at_ms).toLocaleTimeString(), d.key, d.by, times, wait(d.retry_after_ms)]), "none");
 };
 
+const events = (list) => rows("events", list.map((e) => [
+  new Date(e.at_ms).toLocaleTimeString(), e.kind + (e.share ? " " + e.share + " %" : ""), e.policy, e.key, number(e.amount),
+  number(e.used) + " of " + number(e.limit),
+]), "none");
+
 const memory = (s) => {
   const m = s.memory;
   say("memory", bytes(m.used));
@@ -198,6 +205,7 @@ const show = (s) => {
   cluster(s);
   policies(s, before === s ? null : before);
   denials(s.denials);
+  events(s.events);
   rows("top-admitted", s.top_admitted.map(heavy), "none recently");
   rows("top-denied", (s.top_denied || []).map(heavy), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
