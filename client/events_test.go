@@ -69,8 +69,8 @@ func TestAPolicyTellsEvents(t *testing.T) {
 	for _, e := range events {
 		got = append(got, fmt.Sprint(e.Kind, " ", e.Key, " ", e.Share, " ", e.Amount))
 	}
-	require.Equal(t, []string{"threshold acme 50 60", "threshold acme 80 25", "threshold acme 7 25", "settled acme 0 85",
-		"threshold big 90 950"}, got)
+	require.Equal(t, []string{"threshold acme 50 60", "threshold acme 80 25", "threshold acme 7 25",
+		"settled acme 0 85", "threshold big 90 950"}, got)
 
 	for _, r := range []*client.Rule{month.Notify(), month.Notify(80, 50), month.Notify(101),
 		client.Sliding(time.Hour, 10).Notify(50), client.Policy("budget").Notify(50),

@@ -35,7 +35,8 @@ var eventFields = []struct {
 // readEvents reads the field events of a step: the events that its commands write, in their order.
 func (s *TestStep) readEvents(list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode || len(list.Content) > maxStepEvents {
-		return at(list, "events is a list of at most %d, like '[{kind: threshold, key: acme, share: 80}]'", maxStepEvents)
+		return at(list, "events is a list of at most %d, like '[{kind: threshold, key: acme, share: 80}]'",
+			maxStepEvents)
 	}
 	s.eventsLine, s.Events = list.Line, []wantedEvent{}
 	for _, n := range list.Content {

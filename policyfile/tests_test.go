@@ -72,7 +72,8 @@ tests:
       - {check: [free, a b], expect: denied}
   - name: events
     steps:
-      - {reserve: budget acme 60 1m ID a, events: [{kind: threshold, key: acme, id: a, share: 50, amount: 060, used: 60}]}
+      - {reserve: budget acme 60 1m ID a,
+         events: [{kind: threshold, key: acme, id: a, share: 50, amount: 060, used: 60}]}
       - {extend: a 10 SEQ 1, events: []}
       - {check: budget acme COST 10}
       - {commit: a 65, events: [{kind: settled, policy: budget, id: a, amount: 65, used: 75, limit: 100}]}

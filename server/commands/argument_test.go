@@ -147,7 +147,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.COMMIT r 1 KEEP KEEP", "ERR KEEP is given twice"},
 	{"RL.RESERVE p k 1 1m ID i and q k", "ERR AND must come before the options"},
 	{"RL.CHECK p k COST 1 ELSE q k", "ERR ELSE must come before the options"},
-	{"RL.FIXED k 1m 5 ELSE q k", "ERR option must be COST n, ID token, PARTIAL, FIRST, TZ zone, FROM address, not 'ELSE'"},
+	{"RL.REFUND k 1 ELSE q k", "ERR option must be ID token, not 'ELSE'"},
 	{"RL.CANCEL " + strings.Repeat("i", 65), "ERR id must be 1 to 64 bytes, not 65"},
 	{`RL.RESET k ""`, "ERR key must be 1 to 512 bytes, not 0"},
 	{`RL.RESET k ID ""`, "ERR ID must be 1 to 64 bytes, not 0"},

@@ -135,8 +135,8 @@ func TestGetKeys(t *testing.T) {
 		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"},
 		{"RL.CHECK p k PARTIAL", "k"},
 		{"XREAD COUNT 2 BLOCK 0 STREAMS weir:events:0 weir:events:1 0 $", "weir:events:0 weir:events:1"},
-		{"XREAD STREAMS weir:events 0 0", "-ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or " +
-			"'$' must be specified."},
+		{"XREAD STREAMS weir:events 0 0", "-ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', " +
+			"or '$' must be specified."},
 		{"RL.RESERVE p k 5 1m", "k"}, {"RL.RESERVE p k 5 1m ID x", "k"},
 		{"RL.RESERVE p k 5 1m AND q j r i PRIORITY high", "k j i"},
 		{"RL.RESERVE p k 5 1m AND q j", "k j"}, {"RL.RESERVE p k 5 1m AND q", "k"},

@@ -93,8 +93,9 @@ func (v *view) events(most int) []string {
 		if e.Share > 0 {
 			kind += fmt.Sprintf(" %d %%", e.Share)
 		}
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t%s, %s, %s", e.Amount, e.Used, e.Limit,
-			time.UnixMilli(e.AtMs).Format(time.TimeOnly), kind, terminal.PlainText(e.Policy), terminal.PlainText(e.Key)))
+		at := time.UnixMilli(e.AtMs).Format(time.TimeOnly)
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t%s, %s, %s", e.Amount, e.Used, e.Limit, at, kind,
+			terminal.PlainText(e.Policy), terminal.PlainText(e.Key)))
 	}
 	return append([]string{""}, rightAligned(rows)...)
 }
