@@ -45,8 +45,8 @@ func (s *TestStep) readEvents(list *yaml.Node) error {
 		for _, f := range eventFields {
 			readers[f.name] = func(n *yaml.Node) (err error) {
 				if e[f.name], err = scalar(n); err == nil && f.number {
-					var ok bool
-					if e[f.name], ok = isCount(n.Value); !ok {
+					units, bad := strconv.ParseInt(n.Value, 10, 64)
+					if e[f.name] = strconv.FormatInt(units, 10); bad != nil {
 						err = at(n, "%s must be a whole number; got %q", f.name, n.Value)
 					}
 				}

@@ -125,6 +125,8 @@ func TestWhatATestExpects(t *testing.T) {
 				"{kind: threshold, policy: budget, key: b, share: 80, "},
 		{"[{kind: threshold, share: 50}, {kind: threshold, share: 80}]", "[]", "events []",
 			"[{kind: threshold, policy: budget, key: b, share: 50, amount: 40, used: 80, limit: 100}, and 1 more]"},
+		{"amount: 65, used", "amount: -65, used",
+			"events [{kind: settled, policy: budget, id: a, amount: -65, used: 75, limit: 100}]", "[{kind: settled, "},
 		{"used: 75", "used: 65", "events [{kind: settled, policy: budget, id: a, amount: 65, used: 65, limit: 100}]",
 			"[{kind: settled, policy: budget, key: acme, id: a, share: 0, amount: 65, used: 75, limit: 100}]"},
 	} {
