@@ -115,10 +115,10 @@ func (t *Table) involved(ops []Op, list []int) []int {
 			return t.everyShard(list[:0])
 		}
 		list = append(list, t.shardNumber(ops[i].Key))
-		switch ops[i].Code {
-		case OpReserve:
+		switch {
+		case ops[i].Code == OpReserve:
 			list = append(list, t.shardNumber(ops[i].ID))
-		case OpCommit, OpCancel, OpExtend:
+		case ops[i].ofHold():
 			list = t.shardsOfHold(ops[i].Key, list)
 		}
 		for _, p := range ops[i].Also {

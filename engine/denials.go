@@ -98,7 +98,7 @@ func (l *denialLook) check(op *Op, d *Decision) bool {
 	}
 	l.t.await(&l.waiting, op)
 	l.allWait = l.allWait || l.t.changesEverywhere(op)
-	// OpExtend, OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
+	// The operations on holds act on keys that are not known here, so all later checks wait.
 	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve && op.Code != OpForgive
 	return false
 }

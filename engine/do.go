@@ -32,6 +32,8 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return s.cancel(op, d)
 	case OpExtend:
 		return s.extendHold(op, d)
+	case OpEnd:
+		return s.endHold(op, d)
 	case OpForgive:
 		return s.forgive(op, d)
 	case OpBind:

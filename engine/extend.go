@@ -82,6 +82,7 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 	}
 	x.EndsNs = arith.AddNs(s.NowNs, ttlNs)
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
+	x.Records = x.Records || s.records(x.Pairs)
 	s.t.eachAllocation(&x, func(s *shard, c *store.Cell, _ int) { s.RenewAllocations(c, op.Key, x.EndsNs) })
 	s.allocateMore(&f, op.Key, &x)
 	s.writeHold(&c, &x)

@@ -11,6 +11,7 @@ import (
 type heldSource struct {
 	pairs                 []engine.Pair
 	reserved, taken, used int64
+	told                  int64 // of its part of the cost, by events
 }
 
 // unused returns the units that were not reported as used.

@@ -19,10 +19,10 @@ import (
 //	                    └───┘  └─ its end ──▶ ended ─────┘
 //	                 OpExtend, OpCommit with Keep
 //
-// Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was cancelled has
-// given back everything that it did not report as used, unless it keeps its units (Keep). A later OpCommit takes the
-// rest of the true cost and completes the hold: the client used the units, and a limit that did not count them would
-// admit too much.
+// Allocations expire by themselves, so the end of a hold needs no action, except that OpEnd tells it (ends.go). A hold
+// that has ended or was cancelled has given back everything that it did not report as used, unless it keeps its units
+// (Keep). A later OpCommit takes the rest of the true cost and completes the hold: the client used the units, and a
+// limit that did not count them would admit too much.
 
 // HoldBytes returns how many bytes of MaxHoldBytes the policies and keys of an OpReserve need.
 func (op *Op) HoldBytes() (n int) {
@@ -90,14 +90,16 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 		return s.report(&c, &x, op, d)
 	}
 	counted := x.Actual // units that count against the limits now
-	if held || x.Phase == store.HoldOpen && x.Keep {
+	switch {
+	case held:
 		counted = x.Total()
-	}
-	if held {
 		s.t.releaseHold(op.Key, &x, max(counted-op.Cost, 0))
+	case x.Phase != store.HoldCancelled:
+		counted = x.UsedAtEnd()
+		s.tellEnd(op.Key, &x)
 	}
 	x.Left = s.charge(&x, op.Key, x.Owed(op.Cost, counted == x.Total()))
-	s.tellSettled(op.Key, &x, op.Cost)
+	s.tellHold(EventSettled, op.Key, &x, op.Cost)
 	x.Phase, x.Actual = store.HoldCompleted, op.Cost
 	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
@@ -147,7 +149,7 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 		return false
 	}
 	s.t.releaseHold(op.Key, &x, x.Total()-x.Actual)
-	s.tellSettled(op.Key, &x, x.Actual)
+	s.tellHold(EventSettled, op.Key, &x, x.Actual)
 	x.Phase, d.Allowed = store.HoldCancelled, 1
 	s.storeHold(&c, &x)
 	return true
@@ -316,6 +318,7 @@ func (f *funding) hold(d *Decision, home *shard, c *store.Cell) bool {
 		}
 		x.Pairs = append(x.Pairs, store.HoldPair{Policy: pair.Policy, Key: pair.Key})
 	}
+	x.Records = s.records(x.Pairs)
 	memory := s.t.evictions()
 	if !home.Ensure(c, store.KindHold, x.Len()) {
 		d.Status = OutOfMemory

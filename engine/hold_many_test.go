@@ -48,8 +48,7 @@ func TestManyHoldsAreAsTheModelSays(t *testing.T) {
 		if seed%2 == 1 {
 			g.changes = maps.Clone(g.policies)
 		}
-		m := &holdModel{maps.Clone(g.policies), map[string]*heldLimiter{}, map[string]*heldHold{},
-			map[string]extension{}}
+		m := newHoldModel(g.policies)
 		table := metaTable(4)
 		g.setPolicies(table)
 		for i := range 4000 {

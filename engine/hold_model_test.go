@@ -3,6 +3,7 @@ package engine_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -17,6 +18,14 @@ type holdModel struct {
 	holds    map[string]*heldHold
 	// extensions are those that were carried out, by hold and ID.
 	extensions map[string]extension
+	records    map[string]bool // whether a policy has RECORD
+	events     []string        // since the last look
+	read       uint64          // the cursor of the last look
+}
+
+func newHoldModel(policies map[string][]engine.Limit) *holdModel {
+	return &holdModel{policies: maps.Clone(policies), limiters: map[string]*heldLimiter{},
+		holds: map[string]*heldHold{}, extensions: map[string]extension{}, records: maps.Clone(modelRecords)}
 }
 
 type extension struct {
@@ -53,6 +62,7 @@ type heldHold struct {
 	total        int64
 	extensions   int64
 	sources      []*heldSource
+	records      bool // under a policy with RECORD when it took units
 }
 
 // pass advances a limiter to a time.
@@ -192,7 +202,7 @@ func (m *holdModel) endHolds(nowNs int64) {
 		if x.phase == "open" && x.endsNs <= nowNs {
 			ended = append(ended, x)
 		}
-		if x.forgetNs <= nowNs {
+		if x.forgetNs <= nowNs && !x.untold() {
 			delete(m.holds, id)
 		}
 	}
@@ -226,6 +236,8 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return m.commit(at.NowNs, op)
 	case engine.OpExtend:
 		return m.extend(at.NowNs, op)
+	case engine.OpEnd:
+		return engine.Decision{Allowed: one(m.tellEnd(m.holds[string(op.Key)]))}
 	case engine.OpCancel:
 		x := m.holds[string(op.Key)]
 		if x == nil || x.phase != "open" {
@@ -236,6 +248,7 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 				l.give(string(op.Key), back)
 			}
 		}
+		m.tell("settled", x, x.actual)
 		x.phase, x.forgetNs = "cancelled", at.NowNs+metaLifetimeNs
 		return engine.Decision{Allowed: 1}
 	case engine.OpRefund, engine.OpReset:
@@ -253,6 +266,7 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 	if op.Policy.Do != engine.PolicySet { // an override with the same limits
 		return
 	}
+	m.records[name] = op.Policy.Terms.Record
 	limits := slices.Clone(m.policies[name])
 	for i := range limits {
 		limits[i] = op.Policy.Terms.Limits[i].Limit
@@ -305,7 +319,7 @@ func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 			s.reserved, s.taken = pay[i], pay[i]
 		}
 		m.holds[id] = &heldHold{op: *op, answer: d, endsNs: endsNs, forgetNs: endsNs + metaLifetimeNs, phase: "open",
-			total: op.Cost, sources: sources}
+			total: op.Cost, sources: sources, records: m.recorded(op)}
 	}
 	return d
 }
@@ -330,8 +344,9 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	case op.Keep && x.phase != "open":
 		return engine.Decision{Status: engine.HoldEnded}
 	}
+	m.tellEnd(x)
 	counted := x.actual
-	if x.phase == "open" || x.phase == "ended" && x.op.Keep {
+	if x.phase == "open" || x.phase != "cancelled" && x.op.Keep {
 		counted = x.total
 	}
 	due := map[*heldSource]int64{}
@@ -362,6 +377,7 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 		x.actual, x.total = op.Cost, max(x.total, op.Cost)
 		return engine.Decision{Allowed: 1, Remaining: left}
 	}
+	m.tell("settled", x, op.Cost)
 	x.phase, x.actual, x.left, x.forgetNs = "completed", op.Cost, left, nowNs+metaLifetimeNs
 	return engine.Decision{Allowed: 1, Remaining: x.left}
 }
@@ -408,7 +424,7 @@ func (m *holdModel) extend(nowNs int64, op *engine.Op) engine.Decision {
 	if op.TTLNs > 0 {
 		x.endsNs = nowNs + op.TTLNs
 	}
-	x.forgetNs = x.endsNs + metaLifetimeNs
+	x.forgetNs, x.records = x.endsNs+metaLifetimeNs, x.records || m.recorded(&x.op)
 	d := engine.Decision{Allowed: 1, Remaining: least(m.limitersOf(nowNs, x.sources[last].pairs)), Value: x.held()}
 	if op.Partial && op.Cost > 0 {
 		d.Allowed = n

@@ -44,6 +44,8 @@ var modelPolicies = map[string][]engine.Limit{
 	},
 }
 
+var modelRecords = map[string]bool{"token": true, "fixed": true, "several": true}
+
 var modelNames = []string{"token", "leaky", "fixed", "first", "log", "counter", "several"}
 
 func (g *holdTraffic) pair() engine.Pair {
@@ -105,7 +107,7 @@ func (g *holdTraffic) change() engine.Op {
 		}
 	}
 	g.changes[name] = limits
-	op.Policy.Do, op.Policy.Terms = engine.PolicySet, &engine.Policy{Limits: terms()}
+	op.Policy.Do, op.Policy.Terms = engine.PolicySet, &engine.Policy{Limits: terms(), Record: g.IntN(2) == 0}
 	return op
 }
 
@@ -134,6 +136,8 @@ func (g *holdTraffic) next() engine.Op {
 		}
 		op.Bind()
 		return op
+	case n == 5 && g.IntN(2) == 0:
+		return engine.Op{Code: engine.OpEnd, Key: g.id(), Cost: 1}
 	case n < 6:
 		return engine.Op{Code: engine.OpCancel, Key: g.id(), Cost: 1}
 	case n < 7 && g.rarely():
@@ -190,7 +194,7 @@ func (g *holdTraffic) pass() {
 
 func (g *holdTraffic) setPolicies(table *engine.Table) {
 	for _, name := range modelNames {
-		p := engine.Policy{}
+		p := engine.Policy{Record: modelRecords[name]}
 		for _, l := range g.policies[name] {
 			p.Limits = append(p.Limits, engine.PolicyLimit{Limit: l})
 		}
@@ -201,13 +205,14 @@ func (g *holdTraffic) setPolicies(table *engine.Table) {
 var holdRuns = flag.Int("hold-runs", 20, "how many runs of 3000 operations TestHoldsAreAsTheModelSays makes")
 
 // outcomes counts operations that did something.
-type outcomes struct{ reserved, committed, extended, divided int }
+type outcomes struct{ reserved, committed, extended, divided, expired int }
 
 // compare carries out one operation, compares its answer with the model's, and lets time pass.
 func (g *holdTraffic) compare(t *testing.T, m *holdModel, table *engine.Table, i int) (n outcomes) {
 	op := g.next()
 	want, got := m.do(g.at, &op), decideAt(table, g.at, op)
 	g.looks(t, m, table)
+	n.expired = m.compareEvents(t, table)
 	if op.Code == engine.OpRefund || op.Code == engine.OpReset || op.Code == engine.OpPolicy {
 		return n
 	}
@@ -236,20 +241,21 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)
 		}
-		m := &holdModel{maps.Clone(modelPolicies), map[string]*heldLimiter{}, map[string]*heldHold{},
-			map[string]extension{}}
+		m := newHoldModel(modelPolicies)
 		table := metaTable(8)
 		g.setPolicies(table)
 		for i := range 3000 {
 			n := g.compare(t, m, table, i)
 			all.reserved, all.committed = all.reserved+n.reserved, all.committed+n.committed
 			all.extended, all.divided = all.extended+n.extended, all.divided+n.divided
+			all.expired += n.expired
 		}
 	}
 	require.Greater(t, all.reserved, 1000)
 	require.Greater(t, all.committed, 1000)
 	require.Greater(t, all.extended, 500)
 	require.Greater(t, all.divided, 500)
+	require.Greater(t, all.expired, 500)
 }
 
 // paidBySeveral reports whether several alternatives paid.

@@ -27,6 +27,7 @@ const (
 	EventThreshold = events.Threshold
 	EventSettled   = events.Settled
 	EventLockout   = events.Lockout
+	EventExpired   = events.Expired
 )
 
 // The bounds of the log of events.
@@ -178,29 +179,26 @@ func (k *checker) lockedBy(g *group) *part {
 	panic("engine: a lockout without a limit")
 }
 
-// tellSettled writes the events of a hold that was settled with a true cost: of each source that it took from, what
-// that source paid. The events of a cancelled hold have told what was used until then, so those of a late commit tell
+// tellHold writes the events of a hold that has ended with a cost: of each source that it took from, what that source
+// paid. The events of a cancelled or expired hold have told what was used until then, so those of a late commit tell
 // the rest.
-func (s *shard) tellSettled(id []byte, x *store.Hold, cost int64) {
+func (s *shard) tellHold(kind EventKind, id []byte, x *store.Hold, cost int64) {
 	if !s.t.policies.Load().tells {
 		return
 	}
-	paid := x.Paid(cost)
-	if x.Phase == store.HoldCancelled {
-		paid = x.Owed(cost, false)
-	}
+	paid, told := x.Paid(cost), x.Told()
 	for i := range x.LastSource() + 1 {
 		if i == x.LastSource() || x.Sources[i].Taken > 0 {
 			pairs := x.SourcePairs(i)
 			s.checker.charge(s, pairs, x.High, id, 0)
-			s.checker.tellSettled(s, id, pairs, paid[i])
+			s.checker.tellHold(s, kind, id, pairs, paid[i]-told[i])
 		}
 	}
 }
 
-// tellSettled writes an event for each policy with Record among some pairs of a hold, which paid units. The limit with
+// tellHold writes an event for each policy with Record among some pairs of a hold, which paid units. The limit with
 // the fewest units left stands for its policy. charge has made the groups and their parts.
-func (k *checker) tellSettled(s *shard, id []byte, pairs []store.HoldPair, units int64) {
+func (k *checker) tellHold(s *shard, kind EventKind, id []byte, pairs []store.HoldPair, units int64) {
 	number := 0
 	for _, pair := range pairs {
 		p := s.policy(pair.Policy)
@@ -211,7 +209,7 @@ func (k *checker) tellSettled(s *shard, id []byte, pairs []store.HoldPair, units
 		if number++; !p.Record {
 			continue
 		}
-		e := Event{Kind: EventSettled, Policy: p.Name, Key: string(pair.Key), ID: string(id), Amount: units}
+		e := Event{Kind: kind, Policy: p.Name, Key: string(pair.Key), ID: string(id), Amount: units}
 		if least := k.least(g); least != nil {
 			if e.Limit = least.op.Limit.Max; least.c.Live {
 				e.Used = least.s.UsedUnits(least.c.Entry)

@@ -45,6 +45,8 @@ const (
 	// take Cost more units under the policies and keys of the hold named Key, whose ttl begins again as TTLNs, or as
 	// the OpReserve says if that is 0; ID is ExtensionID of its number
 	OpExtend
+	// write the events of the hold named Key if it has ended by itself, and no event has told so; see Table.Ended
+	OpEnd
 	NumOps
 )
 
@@ -174,6 +176,7 @@ const (
 //   - OpExtend: as OpCheck, and Value is the decimal number of units that were taken for the hold so far. If the hold
 //     has alternatives, a word for the policy and the number of each follow.
 //   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
+//   - OpEnd: Allowed is 1 if the hold has ended, and its events are written now.
 //   - OpForgive: Allowed is the number of limiters that it reset.
 //   - OpBind: the answer to the request that the ID is bound to, if the group has it, else Allowed is 1.
 type Decision struct {

@@ -53,7 +53,9 @@ func (t *Table) shardsOfHold(id []byte, list []int) []int {
 }
 
 // ofHold reports whether the operation acts on the hold named Key.
-func (op *Op) ofHold() bool { return op.Code == OpCommit || op.Code == OpCancel || op.Code == OpExtend }
+func (op *Op) ofHold() bool {
+	return op.Code == OpCommit || op.Code == OpCancel || op.Code == OpExtend || op.Code == OpEnd
+}
 
 // holdsWithin reports whether all keys of the holds that operations extend or end are in locked shards.
 func (t *Table) holdsWithin(ops []Op, locked []int) bool {

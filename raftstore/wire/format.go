@@ -9,7 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
-	case op.Code == engine.OpExtend, op.Keep, op.Else != 0, op.Code == engine.OpPolicy && tells(op.Policy):
+	case op.Code == engine.OpExtend, op.Code == engine.OpEnd, op.Keep, op.Else != 0,
+		op.Code == engine.OpPolicy && tells(op.Policy):
 		return growing
 	case op.Code == engine.OpBind:
 		return binding

@@ -214,6 +214,7 @@ func TestFormatOf(t *testing.T) {
 		"a threshold":             {change(&engine.Policy{Limits: told}), growing},
 		"an override's threshold": {change(overridden(told)), growing},
 		"events of holds":         {change(&engine.Policy{Limits: other, Record: true}), growing},
+		"the end of a hold":       {validOp(engine.OpEnd), growing},
 		"all limits of a key":     {validOp(engine.OpResetPolicy), added},
 		"a sliding log":           {script(engine.SlidingSet), added},
 		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},

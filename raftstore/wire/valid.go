@@ -9,7 +9,7 @@ func Valid(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)
 	reserved := engine.Reserved(op.Key) && op.Code != engine.OpCommit && op.Code != engine.OpCancel &&
-		op.Code != engine.OpExtend
+		op.Code != engine.OpExtend && op.Code != engine.OpEnd
 	if reserved {
 		longest = int64(engine.MaxNameLen)
 	}
@@ -42,7 +42,7 @@ func Valid(op *engine.Op) bool {
 		return ok && validPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,
 			engine.MaxWindowNs) &&
 			op.HoldBytes() <= engine.MaxHoldBytes
-	case engine.OpCommit, engine.OpCancel:
+	case engine.OpCommit, engine.OpCancel, engine.OpEnd:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
 	case engine.OpExtend:
 		return ok && len(op.Key) <= engine.MaxIDLen && op.Extension() > 0 && !op.Dry &&

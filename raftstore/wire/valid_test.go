@@ -112,7 +112,7 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		case engine.OpReserve:
 			bound{name + ": id", op, func(op *engine.Op, v int64) { op.ID = text(v) }, 1, id}.check(t)
 			least, mostTTL = 1, engine.MaxWindowNs
-		case engine.OpCommit, engine.OpCancel:
+		case engine.OpCommit, engine.OpCancel, engine.OpEnd:
 			key, id = engine.MaxIDLen, 0
 		case engine.OpExtend:
 			bound{name + ": number", op, func(op *engine.Op, v int64) { op.ID = engine.ExtensionID(v) }, 1,
@@ -197,7 +197,7 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 				op.Key = []byte(other)
 				require.False(t, wire.Valid(&op), other)
 			}
-		case engine.OpCommit, engine.OpCancel, engine.OpExtend:
+		case engine.OpCommit, engine.OpCancel, engine.OpExtend, engine.OpEnd:
 			key(&op, engine.MaxIDLen)
 			require.True(t, wire.Valid(&op), "an id may consist of any bytes")
 		default:

@@ -14,10 +14,11 @@ const (
 	Threshold Kind = iota + 1 // the used units of a limit reached a share of it
 	Settled                   // a hold was committed or cancelled
 	Lockout                   // strikes began the penalty of the last step
-	lastKind  = Lockout
+	Expired                   // a hold ended by itself
+	lastKind  = Expired
 )
 
-var kindNames = [...]string{Threshold: "threshold", Settled: "settled", Lockout: "lockout"}
+var kindNames = [...]string{Threshold: "threshold", Settled: "settled", Lockout: "lockout", Expired: "expired"}
 
 // String returns the name of the kind as replies spell it.
 func (k Kind) String() string {
@@ -37,7 +38,8 @@ type Event struct {
 	ID     string // the hold, or the idempotency key of the decision; empty: none
 	// Share is the threshold that was reached, in percent of the limit. It is 0 for other kinds.
 	Share int64
-	// Amount is the units that the decision took, the true cost of a settled hold, or the strikes of a lockout.
+	// Amount is the units that the decision took, what counts as used of a hold that ended by itself, what a settled
+	// hold cost beyond its earlier events (below 0 if it cost less than they say), or the strikes of a lockout.
 	Amount int64
 	Used   int64 // units of the limit that are used after the decision
 	Limit  int64

@@ -71,6 +71,10 @@ func (s *Store) auditSlot(r arena.Ref) error {
 		if idleNs != arith.Never {
 			return fmt.Errorf("entry %q becomes idle, and is among those that do not", e.Key())
 		}
+	case p == endedSlot:
+		if e.Kind() != KindHold || !untold(e.State()) || holdEndsNs(e.State()) > s.NowNs {
+			return fmt.Errorf("entry %q is among the holds whose end must be told", e.Key())
+		}
 	case s.Wheel.startTick(p) > max(idleNs>>tickBits, s.Wheel.tick):
 		return fmt.Errorf("entry %q is in the wheel at a time after it becomes idle", e.Key())
 	}
@@ -96,6 +100,7 @@ func (w *wheel) each(s *arena.Slab, visit func(arena.Ref)) {
 		}
 	}
 	follow(w.never)
+	follow(w.ended)
 }
 
 // audit compares the reference count of each limit with the number of users found.

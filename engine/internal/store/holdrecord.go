@@ -11,13 +11,15 @@ import (
 // because its record is one slot.
 const MaxHoldBytes = 800
 
-// holdPhase is the phase of a hold. A hold whose EndsNs has passed stays in the phase HoldOpen, but has ended.
+// holdPhase is the phase of a hold. A hold whose EndsNs has passed stays in the phase HoldOpen, but has ended. If it
+// has Records, an operation then tells its end, and makes it HoldExpired.
 type holdPhase uint8
 
 const (
 	HoldOpen holdPhase = iota
 	HoldCompleted
 	HoldCancelled
+	HoldExpired
 	numHoldPhases
 )
 
@@ -27,8 +29,8 @@ const (
 //	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair... [added(8) extensions(8)] [sources]
 //	pair = took(1) policyLen(1) keyLen(2) policy key
 //
-// The phase has the bit holdKeeps if Keep is set, holdGrown if added and extensions are there, and holdDivided if the
-// sources are. Versions of weir that do not know these bits refuse the record.
+// The phase has the bit holdKeeps if Keep is set, holdRecords if Records is, holdGrown if added and extensions are
+// there, and holdDivided if the sources are. Versions of weir that do not know these bits refuse the record.
 type Hold struct {
 	Answer     Answer // the answer to OpReserve
 	ForgetNs   int64  // when the record expires
@@ -40,6 +42,7 @@ type Hold struct {
 	Phase      holdPhase
 	High       bool // of the OpReserve
 	Keep       bool // of the OpReserve: units that are held when the hold ends by itself stay taken
+	Records    bool // a policy of the hold has RECORD: the record stays until events have told how the hold ended
 	Pairs      []HoldPair
 	Added      int64        // units of all extensions, and units that were used beyond what was held
 	Extensions int64        // how many there were
@@ -50,11 +53,29 @@ type Hold struct {
 // Total returns the units that were taken for the hold before it is committed.
 func (x *Hold) Total() int64 { return x.Units + x.Added }
 
+// UsedAtEnd returns the units that count as used if the hold ends by itself.
+func (x *Hold) UsedAtEnd() int64 {
+	if x.Keep {
+		return x.Total()
+	}
+	return x.Actual
+}
+
+// untold reports whether the state is that of a hold with Records that was neither committed nor cancelled, and whose
+// end no event has told.
+func untold(st []byte) bool {
+	return st[holdHead-3]&^(holdBits&^holdRecords) == holdRecords|uint8(HoldOpen)
+}
+
+// holdEndsNs returns EndsNs of the hold with a state.
+func holdEndsNs(st []byte) int64 { return int64(le.Uint64(st[answerLen:])) }
+
 const (
+	holdRecords = 0x10
 	holdDivided = 0x20
 	holdKeeps   = 0x40
 	holdGrown   = 0x80
-	holdBits    = holdDivided | holdKeeps | holdGrown
+	holdBits    = holdRecords | holdDivided | holdKeeps | holdGrown
 	grownLen    = 2 * 8
 )
 
@@ -79,7 +100,8 @@ func ReadHold(st []byte) (x Hold) {
 		*n = int64(le.Uint64(st[answerLen+8*i:]))
 	}
 	phase := st[holdHead-3]
-	x.Phase, x.High, x.Keep = holdPhase(phase&^holdBits), st[holdHead-2] != 0, phase&holdKeeps != 0
+	x.Phase, x.High = holdPhase(phase&^holdBits), st[holdHead-2] != 0
+	x.Keep, x.Records = phase&holdKeeps != 0, phase&holdRecords != 0
 	b := st[holdHead:]
 	x.Pairs = make([]HoldPair, st[holdHead-1])
 	for i := range x.Pairs {
@@ -137,6 +159,9 @@ func (x *Hold) Write(st []byte) {
 	phase := uint8(x.Phase)
 	if x.Keep {
 		phase |= holdKeeps
+	}
+	if x.Records {
+		phase |= holdRecords
 	}
 	if x.grown() {
 		phase |= holdGrown

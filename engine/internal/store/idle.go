@@ -38,7 +38,12 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 			return l.SoonestNs()
 		}
 		return leases.Read(st).SoonestNs
-	case KindToken, KindHold:
+	case KindHold:
+		if untold(st) { // due at its end, without the grace of Collect
+			return holdEndsNs(st) - IdleGraceNs
+		}
+		return forgetNs(st)
+	case KindToken:
 		return forgetNs(st)
 	case kindBundle:
 		return s.lastIdleNs(e)
@@ -71,6 +76,10 @@ func (s *Store) idle(e Entry) bool {
 		}
 	case kindAllocations: // dropped with the limiter, or when the last allocation is removed
 		return false
+	case KindHold:
+		if untold(e.State()) {
+			return false
+		}
 	}
 	return s.IdleAtNs(e) <= s.NowNs
 }
@@ -113,7 +122,7 @@ func (s *Store) collectUntil(nowNs int64, budget int) {
 }
 
 // step drops an entry that is idle at a time, or links it again. It gives ended allocations back to their
-// limiter.
+// limiter. A hold whose end must be told moves to the list of EndedHolds.
 func (s *Store) step(r arena.Ref, nowNs int64) {
 	e := Entry(s.Slab.At(r))
 	idleNs := s.IdleAtNs(e)
@@ -121,12 +130,30 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 		s.collectAllocations(r, shortRelease)
 		return
 	}
-	if idleNs <= nowNs {
+	untold := e.Kind() == KindHold && untold(e.State())
+	if idleNs <= nowNs && !untold {
 		s.expire(r)
 		return
 	}
 	s.Wheel.unlink(&s.Slab, r)
-	s.Wheel.link(&s.Slab, r, idleNs)
+	switch {
+	case !untold || idleNs > nowNs:
+		s.Wheel.link(&s.Slab, r, idleNs)
+	case s.NowNs < holdEndsNs(e.State()): // CollectAll gives no grace
+		s.Wheel.link(&s.Slab, r, holdEndsNs(e.State()))
+	default:
+		s.Wheel.linkIn(&s.Slab, r, endedSlot)
+	}
+}
+
+// EndedHolds calls visit with the ends and ids of up to most holds that have ended, and whose end must be told. Collect
+// finds a hold up to a tick after its end, or up to IdleGraceNs later if CollectAll was called just before the end.
+func (s *Store) EndedHolds(most int, visit func(endsNs int64, id []byte)) {
+	for r := s.Wheel.ended; r != 0 && most > 0; most-- {
+		e := Entry(s.Slab.At(r))
+		visit(holdEndsNs(e.State()), e.Key())
+		r = e.next()
+	}
 }
 
 // expire drops an idle entry.

@@ -99,6 +99,18 @@ func (x *Hold) Paid(cost int64) (by BySource) {
 	return by
 }
 
+// Told returns which part of the cost the events of a hold have told, by source: what was used when it was cancelled or
+// expired.
+func (x *Hold) Told() (by BySource) {
+	switch x.Phase {
+	case HoldCancelled:
+		return x.Paid(x.Actual)
+	case HoldExpired:
+		return x.Paid(x.UsedAtEnd())
+	}
+	return by
+}
+
 // LastSource returns the number of the last source that the hold took from.
 func (x *Hold) LastSource() (last int) {
 	for i, s := range x.Sources {

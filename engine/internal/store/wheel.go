@@ -20,6 +20,7 @@ type wheel struct {
 	heads [wheelLevels][wheelSlots]arena.Ref
 	inUse [wheelLevels]uint64 // which heads are not zero
 	never arena.Ref           // entries that do not become idle by themselves
+	ended arena.Ref           // holds that have ended, and whose end must be told
 }
 
 const (
@@ -32,7 +33,10 @@ const (
 // wheelSlot is a slot of the wheel.
 type wheelSlot struct{ level, slot int }
 
-var neverSlot = wheelSlot{level: wheelLevels}
+var neverSlot, endedSlot = wheelSlot{level: wheelLevels}, wheelSlot{level: wheelLevels, slot: 1}
+
+// timed reports whether the slot belongs to a time.
+func (p wheelSlot) timed() bool { return p.level < wheelLevels }
 
 // slotFor returns the slot of an entry that becomes idle at idleNs, or the current slot if that has passed.
 func (w *wheel) slotFor(idleNs int64) wheelSlot {
@@ -45,8 +49,11 @@ func (w *wheel) slotFor(idleNs int64) wheelSlot {
 }
 
 func (w *wheel) head(p wheelSlot) *arena.Ref {
-	if p == neverSlot {
+	switch p {
+	case neverSlot:
 		return &w.never
+	case endedSlot:
+		return &w.ended
 	}
 	return &w.heads[p.level][p.slot]
 }
@@ -68,8 +75,10 @@ func (w *wheel) dueAt(p wheelSlot) int64 {
 }
 
 // link inserts an unlinked entry into its slot.
-func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
-	p := w.slotFor(idleNs)
+func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) { w.linkIn(s, r, w.slotFor(idleNs)) }
+
+// linkIn inserts an unlinked entry into a slot.
+func (w *wheel) linkIn(s *arena.Slab, r arena.Ref, p wheelSlot) {
 	head := w.head(p)
 	e := Entry(s.At(r))
 	e.setNext(*head)
@@ -78,7 +87,7 @@ func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 		Entry(s.At(*head)).setPrev(r)
 	}
 	*head = r
-	if p != neverSlot {
+	if p.timed() {
 		w.inUse[p.level] |= 1 << p.slot
 		w.DueNs = min(w.DueNs, w.dueAt(p))
 	}
@@ -97,7 +106,7 @@ func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
 	}
 	p := slotMarked(prev)
 	*w.head(p) = next
-	if next == 0 && p != neverSlot {
+	if next == 0 && p.timed() {
 		w.inUse[p.level] &^= 1 << p.slot
 	}
 }
