@@ -188,7 +188,7 @@ func (n *Node) startParts() {
 		n.own.Go(task)
 	}
 	for _, check := range []func(){
-		n.watchdog.Check, n.housekeep, n.collect, n.pipeline.FreeMemory, n.leadership.LeaveIfSlow,
+		n.watchdog.Check, n.housekeep, n.collect, n.pipeline.TellEnds, n.pipeline.FreeMemory, n.leadership.LeaveIfSlow,
 		n.snapshots.TakeIfDue, n.membership.Promote,
 	} {
 		n.own.Every(timers.HousekeepEvery, check)

@@ -28,6 +28,7 @@ type Pipeline struct {
 	denials       denials
 	evictions     *evictions
 	evicting      timers.Single
+	telling       timers.Single // tellEnds
 	forwards      forwards
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
 	lastForwarded atomic.Int64 // uptime at the last answer to another node
