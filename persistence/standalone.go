@@ -24,6 +24,8 @@ const (
 	// collectPerShard bounds the idle entries removed per shard and flush interval. It removes ten million keys within
 	// a minute, and holds a lock for microseconds.
 	collectPerShard = 1024
+	// endBatches bounds the batches of engine.MaxEnds ends that are told in a flush interval. They take a tenth of it.
+	endBatches = 16
 	// spreadOver is the part of the flush interval over which a flush spreads its pauses. With a larger part, decisions
 	// are slowed down less.
 	spreadOver = 0.6
@@ -167,8 +169,8 @@ func newClock(o Options, last *Record) Clock {
 	return newRawClock(o.Source, last, o.downtime())
 }
 
-// run slews the clock, removes idle entries and flushes once per interval until Close. It then flushes a last time.
-// Clear and Backup also flush, from other goroutines, so every flush holds n.disk.
+// run slews the clock, removes idle entries, tells the ends of holds and flushes once per interval until Close. It then
+// flushes a last time. Clear and Backup also flush, from other goroutines, so every flush holds n.disk.
 func (n *Node) run(every time.Duration) {
 	defer close(n.stopped)
 	tick := time.NewTicker(every)
@@ -178,6 +180,7 @@ func (n *Node) run(every time.Duration) {
 		case <-tick.C:
 			n.clock.Slew()
 			n.table.Collect(n.clock.Now(), collectPerShard)
+			n.tellEnds()
 			n.flush(false)
 		case caller := <-n.saves:
 			n.saveFor(caller)
@@ -185,6 +188,17 @@ func (n *Node) run(every time.Duration) {
 			n.flush(true)
 			return
 		}
+	}
+}
+
+// tellEnds writes the events of holds that have ended by themselves.
+func (n *Node) tellEnds() {
+	for range endBatches {
+		ops := n.table.Ended(engine.MaxEnds)
+		if len(ops) == 0 {
+			return
+		}
+		n.table.Decide(n.clock.Now(), ops, make([]engine.Decision, len(ops)))
 	}
 }
 
