@@ -12,12 +12,12 @@ import (
 type Event struct {
 	Cursor uint64
 	At     time.Time
-	Kind   string // "threshold", "settled" or "lockout"
+	Kind   string // "threshold", "settled", "expired" or "lockout"
 	Policy string
 	Key    string
 	ID     string // the hold, or the ID of the request; empty: none
 	Share  int64  // the threshold that was reached, in percent; 0: the event reports none
-	Amount int64  // units of the request, the true cost of the hold, or strikes
+	Amount int64  // units of the request, the cost of the hold that no earlier event told, or strikes
 	Used   int64  // units of the limit that are used after the decision
 	Limit  int64
 }

@@ -82,6 +82,28 @@ func TestAPolicyTellsEvents(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrBadRequest)
 }
 
+// TestAHoldThatExpiresIsRead checks that a server tells the end of a hold that nobody commits.
+func TestAHoldThatExpiresIsRead(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Closed})
+	limit := client.Quota(client.Forever, "", 100)
+	_, err := c.SetPolicy(t.Context(), "budget", client.PolicyTerms{Limits: []*client.Rule{limit}, Record: true})
+	require.NoError(t, err)
+	h, _, err := c.Reserve(t.Context(), client.Request{Rule: client.Policy("budget", limit), Key: "acme", Cost: 30,
+		ExpireTake: true}, time.Minute)
+	require.NoError(t, err)
+	s.Advance(2 * time.Minute)
+	var events []client.Event
+	require.Eventually(t, func() bool {
+		events, err = c.Events(t.Context(), 0, 10)
+		return err != nil || len(events) > 0
+	}, weirtest.Wait, time.Millisecond)
+	require.NoError(t, err)
+	events[0].At = time.Time{}
+	require.Equal(t, []client.Event{{Cursor: 1, Kind: "expired", Policy: "budget", Key: "acme", ID: h.ID(), Amount: 30,
+		Used: 30, Limit: 100}}, events)
+}
+
 // TestStockClientsReadEvents checks that go-redis reads events as a stream in both protocols.
 func TestStockClientsReadEvents(t *testing.T) {
 	for _, protocol := range []int{2, 3} {

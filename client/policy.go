@@ -21,7 +21,7 @@ type PolicyTerms struct {
 	// Report changes the limit that decisions report for a bucket: the units that its rate gives in this time. 0
 	// reports the burst.
 	Report time.Duration
-	// Record writes an event when a hold is settled, and when strikes lock a key out.
+	// Record writes an event when a hold is settled or expires, and when strikes lock a key out.
 	Record bool
 }
 

@@ -31,7 +31,7 @@ type cli struct {
 	Policy      policy.Command      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
 	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
 	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
-	Events      events.Command      `cmd:"" help:"Print the events of a running server, or deliver them to a URL or a program: thresholds, settled holds, lockouts."`
+	Events      events.Command      `cmd:"" help:"Print the events of a running server, or deliver them to a URL or a program: thresholds, settled and expired holds, lockouts."`
 	Top         top.Command         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
 	Doctor      doctorCmd           `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
 	Backup      backupCmd           `cmd:"" help:"Copy the state of a running server into a file."`

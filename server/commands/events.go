@@ -28,7 +28,7 @@ func rlEventsCommand() *command {
 	return &command{
 		name: "RL.EVENTS", arity: -1, syntax: "[AFTER cursor] [COUNT n] [BLOCK duration] [GROUP n]", group: groupLook,
 		flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
-		summary: "Read the log of events: thresholds, settled holds, lockouts",
+		summary: "Read the log of events: thresholds, settled and expired holds, lockouts",
 		details: "[Events](policies.md#events) says which events there are. The log is a part of the replicated " +
 			"state: " +
 			"every node has the same events with the same cursors, so a reader may go on at any node. With `BLOCK` a " +
@@ -48,9 +48,9 @@ func rlEventsCommand() *command {
 				"the [Raft group](clustering.md#several-raft-groups), from 0, whose log is read; 0 unless given"},
 		},
 		reply: "An array with a map for each event, the oldest first: `cursor`, `time_ms` (Unix milliseconds), `kind` " +
-			"(`threshold`, `settled` or `lockout`), `policy`, `key`, `id` (of the hold, or the `ID` of the decision), " +
-			"`share`, `amount`, `used` and `limit`. The share is the threshold in percent. The amount is the units of the " +
-			"decision, the true cost of the hold, or the strikes.",
+			"(`threshold`, `settled`, `expired` or `lockout`), `policy`, `key`, `id` (of the hold, or the `ID` of the " +
+			"decision), `share`, `amount`, `used` and `limit`. The share is the threshold in percent. The amount is the units of the " +
+			"decision, the cost of the hold, or the strikes.",
 		shown: []example{
 			{"RL.POLICY SET budget LIMIT FIXED FOREVER 1000 NOTIFY 80%", "1", ""},
 			{"RL.CHECK budget acme COST 850", "1 150 0 -1 1000 budget", ""},

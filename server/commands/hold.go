@@ -87,7 +87,7 @@ func openHoldCommands() []*command {
 			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone; of a hold " +
 				"with alternatives, of the last one that paid. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
-				"denied, or ended more than 60 seconds ago; with `KEEP` of `HOLDENDED` when it has ended.",
+				"denied, or ended more than `--id-lifetime` ago; with `KEEP` of `HOLDENDED` when it has ended.",
 			cost: "O(n log h) in limits and holds",
 			plan: planCommit, answer: answerRemaining,
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},

@@ -102,7 +102,8 @@ func policySetCommand() *command {
 				"Two policies may not have layouts that make the same name, unless one layout is more specific"},
 			{"REPORT per", "the integer `limit` that checks answer for a bucket: the units that its rate gives in " +
 				"this time, at least 1, or with `BURST` its size; `BURST` unless given"},
-			{"RECORD", "write an [event](policies.md#events) when a hold is settled or strikes lock a key out"},
+			{"RECORD", "write an [event](policies.md#events) when a hold is settled or expires, or strikes lock a " +
+				"key out"},
 			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and " +
 				"-_.:, or `NONE` for no owner"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
