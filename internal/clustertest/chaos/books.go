@@ -26,6 +26,9 @@ var errUnsettled = errors.New("no answer in time")
 func (w *Workload) found(ctx context.Context) {
 	c := w.client(settlingClient, patientTimeout)
 	defer c.Close()
+	if w.Spending != nil {
+		w.foundSpending(ctx, c)
+	}
 	for _, ring := range w.Books.Rings() {
 		for _, op := range ring.Traffic.Founding() {
 			if err := poll(ctx, persistFor,

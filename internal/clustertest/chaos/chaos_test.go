@@ -36,6 +36,7 @@ func everyFault(t *testing.T, cluster ClusterConfig) {
 		Cluster:  cluster,
 		Duration: *duration,
 		Seed:     seed,
+		Spenders: *spenders,
 		Plans:    [][]Step{Plan(seed, *duration, kinds), Plan(seed, *duration, NetworkKinds())},
 		Logf:     t.Logf,
 	})

@@ -28,6 +28,7 @@ var (
 		"run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
 	rounds = flag.Int("chaos.rounds", 3,
 		"how often TestShared pauses or kills a node while clients change what all groups share")
+	spenders  = flag.Int("chaos.spenders", 2, "clients of TestChaos and TestGroups that cross thresholds; 0: none")
 	mutations = flag.Bool(
 		"chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
 	artifacts = flag.String("chaos.artifacts", "",

@@ -28,6 +28,9 @@ func (w *Workload) Settle() {
 	}
 	w.settleLeases(c)
 	w.settleBooks(c)
+	if w.Spending != nil {
+		w.settleSpending(c)
+	}
 }
 
 // counters returns the histories of the limits that never refill.
@@ -82,6 +85,9 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 		}
 	}
 	jobs = append(jobs, func() { w.Violations.Add(leaseKey, ledger.OverHeld(leaseSlots, w.Leases.Spans())) })
+	if w.Spending != nil {
+		jobs = append(jobs, w.judgeSpending)
+	}
 	inParallel(jobs)
 }
 

@@ -18,6 +18,9 @@ const (
 	Refused                   // an error reply that no operation of the harness should get
 )
 
+// notYetKnown is in the answer of a node that has just started, and changes nothing.
+const notYetKnown = "not every node of the cluster is known to support this"
+
 func (o Outcome) String() string {
 	return [...]string{"answered", "not applied", "unknown", "refused"}[o]
 }
@@ -56,6 +59,9 @@ func classify(reply any, err error) (Outcome, string) {
 	}
 	if outcome, known := outcomeOfWord[word]; known {
 		return outcome, word
+	}
+	if strings.Contains(string(text), notYetKnown) {
+		return NotApplied, word
 	}
 	return Refused, word
 }

@@ -29,6 +29,7 @@ type Report struct {
 	Entries    int           // operations in them
 	Compared   int           // comparisons of digests of two nodes at one index
 	Reads      ReadCounts
+	Spending   SpendCounts
 
 	Violations []Violation // the first violations
 	Broken     int         // number of violations
@@ -56,6 +57,9 @@ func (r *run) report() *Report {
 	}
 	for _, t := range append(slices.Clone(r.work.Buckets), r.work.Slidings...) {
 		rep.Operations += len(t.Ops())
+	}
+	if r.work.Spending != nil {
+		rep.Spending = r.work.Spending.Counts()
 	}
 	for _, ring := range r.work.Books.Rings() {
 		for _, t := range ring.Trails() {
@@ -100,6 +104,11 @@ func (r *Report) String() string {
 		r.Reads.AtFollowers, r.Reads.Unanswered)
 	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %v", r.Reads.Stale,
 		r.Reads.Understated, r.Reads.Ageless, r.Reads.Oldest)
+	if e := r.Spending; e.Takings > 0 {
+		line("events", "%d thresholds, %d ends of holds: %d missing, %d twice, %d false; readers moved %d times",
+			e.Thresholds, e.Settled, e.Missing, e.Twice, e.False, e.Moves)
+		line("spending", "%d takings, %d sent again with their ID, %d unknown", e.Takings, e.Repeated, e.Unknown)
+	}
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)

@@ -24,6 +24,7 @@ type RunConfig struct {
 	Plans    [][]Step // run at the same time
 	// Meanwhile, if set, runs during the traffic and ends with it.
 	Meanwhile func(context.Context, *Cluster) error
+	Spenders  int  // clients that cross thresholds; 0: none, because the program may be older
 	Restless  bool // faults follow too quickly for a judgement of usefulness
 	// Patient gives all callers long timeouts, so that a timeout is never due to a slow machine.
 	Patient bool
@@ -66,6 +67,9 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
 	if cluster.Groups > 1 {
 		r.work.Books.ByGroup()
+	}
+	if cfg.Spenders > 0 {
+		r.work.Spending = NewSpending(cfg.Spenders, cluster.Groups)
 	}
 	if cfg.Patient {
 		r.work.quick = patientTimeout

@@ -60,9 +60,6 @@ const (
 	noPolicy  = "none"
 )
 
-// notYetKnown is in the answer of a node that has just started, and changes nothing.
-const notYetKnown = "not every node of the cluster is known to support this"
-
 func askKey(key string) [][]string {
 	return [][]string{{"RL.FIXED", key, "FOREVER", "9", "COST", "0"}, {"RL.INSPECT", key}}
 }
@@ -102,7 +99,7 @@ func answerOf(a Answer) string {
 // an ID that no FLUSHALL forgets.
 func (c *sharer) send(args ...string) (reply any, certain bool) {
 	a := c.Persist(args...)
-	if a.Outcome == Refused && !strings.Contains(fmt.Sprint(a.Reply), notYetKnown) {
+	if a.Outcome == Refused {
 		c.s.violations.Add(strings.Join(args, " "), a.Reply.(ErrorReply))
 	}
 	name := args[0]

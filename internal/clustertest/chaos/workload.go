@@ -65,6 +65,7 @@ type Workload struct {
 	Leases     Leases
 	Books      *ledger.Books
 	Reads      Reads
+	Spending   *Spending     // nil: none
 	leads      func() string // address of the known leader; nil: unknown
 }
 
@@ -119,6 +120,17 @@ func (w *Workload) Run(ctx context.Context) {
 	spawn(leaseClients, w.lease)
 	for _, ring := range w.Books.Rings() {
 		spawn(bookClients, func(_ context.Context, c *Client) { w.keepBooks(c, ring) })
+	}
+	if w.Spending != nil {
+		spawn(w.Spending.clients, func(_ context.Context, c *Client) { w.spend(c) })
+		for i := range eventReaders * len(w.Spending.logs) {
+			c := w.client(id, w.quick)
+			id++
+			all.Go(func() {
+				defer c.Close()
+				w.follow(ctx, w.eventReader(c, i/eventReaders, i%eventReaders == 0))
+			})
+		}
 	}
 	w.spawnReaders(ctx, &all, id)
 	all.Wait()

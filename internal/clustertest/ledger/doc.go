@@ -14,6 +14,8 @@
 //     the unknown operations, each counted whole or not at all.
 //   - [OverHeld] checks that the units held and used exceed the limit at no instant of the history. It judges leases
 //     too.
+//   - [Told] compares a log of events with the operations: each threshold that was reached is told once, each hold that
+//     was settled has one event, and no event is without an operation.
 //
 // Limits that refill have judges of their own: [OverAdmittedBucket] and [OverAdmittedWindow] check that no interval has
 // more grants than the limit allows. [Replicas] checks that nodes with the same last entry have the same state.
