@@ -34,7 +34,7 @@ func (m *holdModel) fund(nowNs int64, op *engine.Op, n int64, partial bool) (pay
 	all := alternativesOf(op)
 	pay, rest := make([]int64, len(all)), n
 	for i, a := range all {
-		limiters := m.limitersOf(nowNs, a.pairs)
+		limiters := binding(m.groupsOf(nowNs, a.pairs))
 		left := least(limiters)
 		if left >= rest && !(rest == 0 && inDebt(limiters)) {
 			pay[i] = rest
@@ -48,7 +48,7 @@ func (m *holdModel) fund(nowNs int64, op *engine.Op, n int64, partial bool) (pay
 		return pay, last, rest < n
 	}
 	for i, a := range all {
-		if left := least(m.limitersOf(nowNs, a.pairs)); partial && left > 0 {
+		if left := least(binding(m.groupsOf(nowNs, a.pairs))); partial && left > 0 {
 			pay[i] = min(left, n)
 			return pay, i, true
 		}
@@ -64,15 +64,6 @@ func inDebt(limiters []*heldLimiter) bool {
 		}
 	}
 	return false
-}
-
-// takeFunded takes what each alternative pays.
-func (m *holdModel) takeFunded(nowNs int64, op *engine.Op, pay []int64, by string) {
-	for i, a := range alternativesOf(op) {
-		for _, l := range m.limitersOf(nowNs, a.pairs) {
-			l.take(pay[i], by)
-		}
-	}
 }
 
 // paidText is the Value of an answer.

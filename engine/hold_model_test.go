@@ -18,9 +18,10 @@ type holdModel struct {
 	holds    map[string]*heldHold
 	// extensions are those that were carried out, by hold and ID.
 	extensions map[string]extension
-	records    map[string]bool // whether a policy has RECORD
-	events     []string        // since the last look
-	read       uint64          // the cursor of the last look
+	records    map[string]bool      // whether a policy has RECORD
+	events     []string             // since the last look
+	read       uint64               // the cursor of the last look
+	modes      map[string]*heldMode // by policy
 }
 
 func newHoldModel(policies map[string][]engine.Limit) *holdModel {
@@ -166,12 +167,11 @@ func (l *heldLimiter) give(by string, n int64) {
 	l.list = slices.DeleteFunc(l.list, func(x heldUnits) bool { return x.units.Sign() == 0 })
 }
 
-// use records that n units of a hold were used, those taken first.
+// use records that all but n units of a hold were used. Those taken last were not.
 func (l *heldLimiter) use(by string, n int64) {
-	for _, part := range l.parts[by] {
-		used := min(n, part.units)
-		part.units -= used
-		n -= used
+	for _, part := range slices.Backward(l.parts[by]) {
+		part.units = min(n, part.units)
+		n -= part.units
 	}
 }
 
@@ -263,7 +263,7 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 // bucket is cut to its new size, unless it is in debt.
 func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 	name := string(op.Key)
-	if op.Policy.Do != engine.PolicySet { // an override with the same limits
+	if m.mode(name).change(op.Policy) {
 		return
 	}
 	m.records[name] = op.Policy.Terms.Record
@@ -306,7 +306,7 @@ func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {
 	}
 	m.takeFunded(nowNs, op, pay, id)
 	sources := alternativesOf(op)
-	d := engine.Decision{Allowed: 1, Remaining: least(m.limitersOf(nowNs, sources[last].pairs))}
+	d := engine.Decision{Allowed: 1, Remaining: m.remaining(nowNs, sources[last].pairs)}
 	if d.Value = paidText(op, func(i int) int64 { return pay[i] }); op.Partial {
 		d.Allowed = 0
 		for _, n := range pay {
@@ -361,18 +361,22 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 		for _, l := range m.limitersOf(nowNs, s.pairs) {
 			switch {
 			case op.Keep:
-				l.use(string(op.Key), s.unused()-back[i])
+				l.use(string(op.Key), back[i])
 			case x.phase == "open":
 				l.give(string(op.Key), back[i])
 			}
-			l.take(due[s], "")
+		}
+		for _, g := range m.groupsOf(nowNs, s.pairs) {
+			for _, l := range g.limiters {
+				l.take(due[s], "")
+			}
 		}
 		if op.Keep {
 			s.taken += due[s]
 			s.used = s.taken - back[i]
 		}
 	}
-	left := least(m.limitersOf(nowNs, x.lastSource().pairs))
+	left := m.remaining(nowNs, x.lastSource().pairs)
 	if op.Keep {
 		x.actual, x.total = op.Cost, max(x.total, op.Cost)
 		return engine.Decision{Allowed: 1, Remaining: left}
@@ -425,7 +429,7 @@ func (m *holdModel) extend(nowNs int64, op *engine.Op) engine.Decision {
 		x.endsNs = nowNs + op.TTLNs
 	}
 	x.forgetNs, x.records = x.endsNs+metaLifetimeNs, x.records || m.recorded(&x.op)
-	d := engine.Decision{Allowed: 1, Remaining: least(m.limitersOf(nowNs, x.sources[last].pairs)), Value: x.held()}
+	d := engine.Decision{Allowed: 1, Remaining: m.remaining(nowNs, x.sources[last].pairs), Value: x.held()}
 	if op.Partial && op.Cost > 0 {
 		d.Allowed = n
 	}

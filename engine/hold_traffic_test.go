@@ -74,9 +74,25 @@ func (g *holdTraffic) newID() []byte {
 	return g.id()
 }
 
+// changeMode makes a policy count nothing, or bind nobody, or ends that.
+func (g *holdTraffic) changeMode(name string) engine.Op {
+	op := engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{
+		Do: []engine.PolicyDo{engine.PolicyDisable, engine.PolicyEnable, engine.PolicyEnable, engine.PolicyShadowOn,
+			engine.PolicyShadowOff, engine.PolicyShadowOff, engine.PolicyOverride, engine.PolicyUnoverride,
+			engine.PolicyUnoverride}[g.IntN(9)]}}
+	if op.Policy.Do == engine.PolicyOverride || op.Policy.Do == engine.PolicyUnoverride {
+		op.Policy.Terms = &engine.Policy{Overrides: []engine.Override{
+			{Pattern: []string{"k0", "*"}[g.IntN(2)], UntilNs: engine.Never}}}
+	}
+	return op
+}
+
 // change changes some limits of a policy, or queues an override with the same limits and its end.
 func (g *holdTraffic) change() engine.Op {
 	name := modelNames[g.IntN(len(modelNames))]
+	if g.IntN(2) == 0 {
+		return g.changeMode(name)
+	}
 	limits := slices.Clone(g.changes[name])
 	same := g.IntN(3) == 0
 	terms := func() (list []engine.PolicyLimit) {
@@ -204,8 +220,8 @@ func (g *holdTraffic) setPolicies(table *engine.Table) {
 
 var holdRuns = flag.Int("hold-runs", 20, "how many runs of 3000 operations TestHoldsAreAsTheModelSays makes")
 
-// outcomes counts operations that did something.
-type outcomes struct{ reserved, committed, extended, divided, expired int }
+// outcomes counts operations that did something, and those that no limit or only a shadow decided.
+type outcomes struct{ reserved, committed, extended, divided, expired, unbound int }
 
 // compare carries out one operation, compares its answer with the model's, and lets time pass.
 func (g *holdTraffic) compare(t *testing.T, m *holdModel, table *engine.Table, i int) (n outcomes) {
@@ -218,6 +234,10 @@ func (g *holdTraffic) compare(t *testing.T, m *holdModel, table *engine.Table, i
 	}
 	got = engine.Decision{Status: got.Status, Allowed: got.Allowed, Remaining: got.Remaining * one(got.Allowed > 0),
 		Value: got.Value}
+	n.unbound = int(one(want.Remaining == vague || want.Remaining == engine.MaxUnits))
+	if want.Remaining == vague {
+		want.Remaining = got.Remaining
+	}
 	require.Equal(t, want, got, "operation %d: %s id %s ttl %d", i, describeCheck(&op), op.ID, op.TTLNs)
 	n.divided = int(one(paidBySeveral(&got)))
 	n.reserved = int(one(op.Code == engine.OpReserve && got.Allowed > 0))
@@ -249,6 +269,7 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 			all.reserved, all.committed = all.reserved+n.reserved, all.committed+n.committed
 			all.extended, all.divided = all.extended+n.extended, all.divided+n.divided
 			all.expired += n.expired
+			all.unbound += n.unbound
 		}
 	}
 	require.Greater(t, all.reserved, 1000)
@@ -256,6 +277,7 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 	require.Greater(t, all.extended, 500)
 	require.Greater(t, all.divided, 500)
 	require.Greater(t, all.expired, 500)
+	require.Greater(t, all.unbound, 500)
 }
 
 // paidBySeveral reports whether several alternatives paid.
