@@ -25,11 +25,28 @@ const (
 )
 
 type hold struct {
-	phase  phase
-	units  int64  // held
-	made   Answer // the answer to Reserve
-	actual int64  // committed units
-	left   int64  // the answer to Commit
+	phase      phase
+	sources    [maxAlternatives]source
+	made       Answer // the answer to Reserve
+	actual     int64  // committed units, or with Keep those used so far
+	left       int64  // the answer to Commit
+	extended   int    // extensions
+	extensions [maxExtensions]extension
+}
+
+const (
+	maxAlternatives = 3
+	// maxExtensions is how often the clients extend a hold.
+	maxExtensions = 4
+)
+
+// source is what a hold took under one alternative.
+type source struct{ taken, used int64 }
+
+// extension is an extension that was carried out, without what its answer says of the hold.
+type extension struct {
+	units  int64
+	answer Answer
 }
 
 // equal reports whether two books are indistinguishable.
@@ -48,12 +65,15 @@ func (b *book) hash() (h uint64) {
 	return h
 }
 
-// charged returns a book in which units more units of each pair are in use.
-func (b *book) charged(pairs []int, units int64) *book {
+// charged returns a book in which more units of the pairs of each alternative are in use.
+func (b *book) charged(e *entry, units shares) *book {
 	next := *b
 	next.used = slices.Clone(b.used)
-	for _, p := range pairs {
-		next.used[p] += units
+	for i := range e.alternatives() {
+		first, end := e.alternative(i)
+		for _, p := range e.pairs[first:end] {
+			next.used[p] += units[i]
+		}
 	}
 	return &next
 }

@@ -20,6 +20,9 @@ func NewBooks(ttl time.Duration) *Books {
 // other, so the history of each group is linearizable, and not that of the cluster.
 func (b *Books) ByGroup() { b.Swaps.Traffic.OneSetter = true }
 
+// Grow adds alternatives, holds that grow, and events to Lasting.
+func (b *Books) Grow() { b.Lasting.Traffic.Grows = true }
+
 // Rings returns all of the traffic.
 func (b *Books) Rings() []*Ring { return []*Ring{&b.Lasting, &b.Swaps, &b.Fleeting} }
 

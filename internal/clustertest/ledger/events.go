@@ -239,3 +239,40 @@ func (j *tellJudge) settling(s Settling) {
 	}
 	delete(j.settled, id)
 }
+
+// Thresholds returns the limits of the policies that have thresholds.
+func (t *Traffic) Thresholds() map[string]Notify {
+	terms := map[string]Notify{}
+	for _, p := range t.Policies {
+		if t.Grows && len(p.Notify) > 0 {
+			terms[p.Policy] = Notify{Max: p.Max, Shares: p.Notify, Returns: true}
+		}
+	}
+	return terms
+}
+
+// TakingsOf returns what a history of policies that never refill says of their usage: what each operation may have
+// taken from its pairs, and the usage that the answers to checks show.
+func TakingsOf(ops []Op) (list []Taking) {
+	pairs := map[string][]Pair{} // by hold
+	for _, op := range ops {
+		if op.Verb == Reserve {
+			pairs[op.ID] = op.Pairs
+		}
+	}
+	for _, op := range ops {
+		if op.Verb == Extend || op.Verb == Commit {
+			op.Pairs = pairs[op.ID]
+		}
+		if op.Verb == Set || op.Verb == Cancel {
+			continue
+		}
+		for _, pair := range op.Pairs {
+			list = append(list, Taking{Pair: pair, ID: op.ID, Units: op.Units, Unknown: true})
+			if op.Verb == Check && !op.Unknown && pair.Policy == op.Answer.Policy {
+				list = append(list, Taking{Pair: pair, Used: op.Answer.Limit - op.Answer.Left})
+			}
+		}
+	}
+	return list
+}

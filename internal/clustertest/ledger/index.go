@@ -8,9 +8,9 @@ import (
 // index assigns an index in the book to every name of a history.
 type index struct {
 	policies, pairs, holds, known map[string]int
-	owners                        []int     // the policy of each pair
-	terms                         [][]int64 // maxima, by entry.terms; 0 stands for no policy
-	byHold                        map[string][]Pair
+	owners                        []int         // the policy of each pair
+	terms                         [][]int64     // maxima, by entry.terms; 0 stands for no policy
+	byHold                        map[string]Op // its Reserve
 }
 
 // entry is an operation with its indexes.
@@ -29,15 +29,15 @@ func (e *entry) told(answers ...Answer) bool {
 	return e.op.Unknown || e.op.elsewhere || slices.Contains(answers, e.op.Answer)
 }
 
-// entries prepares a history. Commit and Cancel get the pairs of their hold.
+// entries prepares a history. Commit, Cancel and Extend get the pairs of their hold.
 func entries(ops []Op) (list []*entry, first *book) {
 	x := &index{
 		policies: map[string]int{}, pairs: map[string]int{}, holds: map[string]int{},
-		known: map[string]int{}, terms: make([][]int64, 1), byHold: map[string][]Pair{},
+		known: map[string]int{}, terms: make([][]int64, 1), byHold: map[string]Op{},
 	}
 	for _, op := range ops {
 		if op.Verb == Reserve {
-			x.byHold[op.ID] = op.Pairs
+			x.byHold[op.ID] = op
 		}
 	}
 	for _, op := range ops {
@@ -49,8 +49,9 @@ func entries(ops []Op) (list []*entry, first *book) {
 }
 
 func (x *index) entry(op Op) *entry {
-	if op.Verb == Commit || op.Verb == Cancel {
-		op.Pairs = x.byHold[op.ID]
+	if op.Verb == Commit || op.Verb == Cancel || op.Verb == Extend {
+		made := x.byHold[op.ID]
+		op.Pairs, op.Else, op.Split = made.Pairs, made.Else, made.Split
 	}
 	e := &entry{op: op, index: x, hold: place(x.holds, op.ID), terms: x.termsOf(op.Maxima)}
 	for _, p := range op.Pairs {

@@ -16,6 +16,7 @@ const (
 	Commit              // commit the hold ID: Units were used
 	Cancel              // cancel the hold ID
 	Set                 // give the policy of the pair the limits Maxima; none: delete it
+	Extend              // hold Units more under the hold ID; Seq is the number of the extension
 
 	// The others concern one counter, a limit of Max units that never refills.
 	Take    // take Units, or with Partial as many as fit; 0 looks
@@ -26,7 +27,7 @@ const (
 )
 
 func (v Verb) String() string {
-	return [...]string{"check", "reserve", "commit", "cancel", "set", "take", "refund", "reset", "inspect", "exists"}[v]
+	return [...]string{"check", "reserve", "commit", "cancel", "set", "extend", "take", "refund", "reset", "inspect", "exists"}[v]
 }
 
 // Pair is a policy and the key it is asked about.
@@ -45,6 +46,12 @@ type Op struct {
 	TTLNs  int64   // Reserve
 	Maxima []int64 // Set: of limits that never refill
 	Reset  bool    // Set: forget the usage
+	Notify []int64 // Set: thresholds of each limit, in percent
+	Record bool    // Set: the ends of holds are events
+	Else   []int   // Check, Reserve: the pairs that begin further alternatives, ascending
+	Split  bool    // with Else: several alternatives may pay together
+	Seq    int64   // Extend
+	Keep   bool    // Commit: Units were used so far, and the rest stays held
 
 	Max     int64  // of the counter
 	Partial bool   // Take: as many units as fit
@@ -63,12 +70,14 @@ const (
 	OK         Status = iota
 	NoPolicy          // one of the policies does not exist
 	NoHold            // the hold does not exist
-	OtherTerms        // the hold was committed with another number of units
+	OtherTerms        // the hold was committed with another number of units, or it was extended otherwise
+	HoldEnded         // the hold was committed or cancelled
+	OutOfOrder        // the extension has another number than the next, which is in Limit
 )
 
 // Answer is the content of a reply. Check fills all fields, from the limit that binds. Reserve does not name its
 // policy. Commit sets Left, and Cancel sets Allowed. Set puts the policy's version in Left. After a deletion Allowed
-// says whether the policy existed. The operations of a counter set Left: Reset to the number of counters that were
+// says whether the policy existed. Extend answers as Reserve. The operations of a counter set Left: Reset to the number of counters that were
 // forgotten, Exists to the number that exist. Take also sets Allowed.
 type Answer struct {
 	Status  Status
@@ -76,6 +85,9 @@ type Answer struct {
 	Left    int64 // units of the limit that binds
 	Limit   int64 // maximum of that limit
 	Policy  string
+	// Paid has the sum of the units, and for each alternative its first policy and the units that it paid: by a Check or
+	// a Reserve with Else, and for the hold so far by an Extend, which gives only the sum of a hold without Else.
+	Paid string
 }
 
 // Granted returns the units that a Take certainly received.
@@ -98,7 +110,7 @@ func (o *Op) deadlineNs() int64 {
 // answer was that no hold exists, or that no units are left. The state may have changed before a delayed attempt
 // arrives. Every other answer is the answer to all attempts.
 func (o *Op) Doubt() {
-	takes := o.Verb == Reserve || o.Verb == Check || o.Verb == Take
+	takes := o.Verb == Reserve || o.Verb == Extend || o.Verb == Check || o.Verb == Take
 	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || takes && o.Answer.Allowed == 0
 }
 
@@ -108,6 +120,15 @@ func (o Op) String() string {
 		result = fmt.Sprintf("%+v", o.Answer)
 	}
 	terms := ""
+	if o.Verb == Extend {
+		terms = fmt.Sprint(" seq ", o.Seq)
+	}
+	if len(o.Else) > 0 {
+		terms = fmt.Sprintf(" else at %v, split %v", o.Else, o.Split)
+	}
+	if o.Keep {
+		terms = " keep"
+	}
 	if o.Verb == Set {
 		terms = fmt.Sprintf(" to %v, reset %v", o.Maxima, o.Reset)
 	}

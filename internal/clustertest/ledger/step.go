@@ -15,9 +15,11 @@ func (b *book) step(e *entry) (told bool, next *book) {
 		return b.cancel(e)
 	case Set:
 		return b.set(e)
+	case Extend:
+		return b.extend(e)
 	}
 	used, answer := Count(b.used[e.pairs[0]], &e.op)
-	return e.told(answer), b.charged(e.pairs, used-b.used[e.pairs[0]])
+	return e.told(answer), b.charged(e, shares{used - b.used[e.pairs[0]]})
 }
 
 // Count returns the effect of an operation on a counter of which some units are in use, and its answer.
@@ -52,11 +54,17 @@ func (b *book) check(e *entry) (told bool, next *book) {
 	if !ok {
 		return e.told(Answer{Status: NoPolicy}), b
 	}
-	fits, answers := decide(offers, e.op.Units)
-	if !fits || e.op.Units == 0 {
+	pay, fits, answers := e.fund(offers, e.op.Units)
+	if !fits {
 		return e.told(answers...), b
 	}
-	return e.told(answers...), b.charged(e.pairs, e.op.Units)
+	for i := range answers {
+		answers[i].Paid = e.paid(pay)
+	}
+	if e.op.Units == 0 {
+		return e.told(answers...), b
+	}
+	return e.told(answers...), b.charged(e, pay)
 }
 
 // reserve stores the units that a check takes. A repetition gets the same answer.
@@ -68,45 +76,54 @@ func (b *book) reserve(e *entry) (told bool, next *book) {
 	if !ok {
 		return e.told(Answer{Status: NoPolicy}), b
 	}
-	fits, answers := decide(offers, e.op.Units)
+	pay, fits, answers := e.fund(offers, e.op.Units)
 	for i := range answers {
-		answers[i].Policy = ""
+		if answers[i].Policy = ""; fits {
+			answers[i].Paid = e.paid(pay)
+		}
 	}
 	if !fits {
 		return e.told(answers...), b
 	}
-	made := answers[0]
-	if slices.Contains(answers, e.op.Answer) {
-		made = e.op.Answer // any of several with the least left
+	h := hold{phase: open, made: e.which(answers)}
+	for i := range h.sources {
+		h.sources[i].taken = pay[i]
 	}
-	return e.told(made), b.charged(e.pairs, e.op.Units).with(e.hold, hold{phase: open, units: e.op.Units, made: made})
+	return e.told(h.made), b.charged(e, pay).with(e.hold, h)
 }
 
 // commit gives back the unused units of a hold, and takes the units used beyond it, even beyond the limit. For a
-// cancelled hold it takes all used units.
+// cancelled hold it takes all used units that no commit with Keep has reported. With Keep the hold stays open.
 func (b *book) commit(e *entry) (told bool, next *book) {
 	h := b.holds[e.hold]
-	if h.phase == none {
+	switch {
+	case h.phase == none:
 		return e.told(Answer{Status: NoHold}), b
-	}
-	if h.phase == settled {
-		if h.actual != e.op.Units {
-			return e.told(Answer{Status: OtherTerms}), b
-		}
+	case e.op.Keep && h.phase == settled:
+		return e.told(Answer{Status: HoldEnded}), b
+	case h.phase == settled && h.actual != e.op.Units, e.op.Units < h.actual:
+		return e.told(Answer{Status: OtherTerms}), b
+	case h.phase == settled:
 		return e.told(Answer{Left: h.left}), b
+	case e.op.Keep && h.phase != open:
+		return e.told(Answer{Status: HoldEnded}), b
+	case e.op.Keep:
+		return b.report(e, h)
 	}
-	more := e.op.Units
-	if h.phase == open {
-		more -= h.units
+	var due shares
+	switch total := h.taken().sum(); {
+	case h.phase == cancelled:
+		due = h.owed(e.op.Units - h.actual)
+	case e.op.Units < total:
+		for i, back := range h.unused(total - e.op.Units) {
+			due[i] = -back
+		}
+	default:
+		due[h.last()] = e.op.Units - total
 	}
-	next = b.charged(e.pairs, more)
-	left := int64(-1) // the policies are deleted
-	if offers, ok := next.offers(e); ok {
-		_, answers := decide(offers, 0)
-		left = answers[0].Left
-	}
-	h.phase, h.actual, h.left = settled, e.op.Units, left
-	return e.told(Answer{Left: left}), next.with(e.hold, h)
+	next = b.charged(e, due)
+	h.phase, h.actual, h.left = settled, e.op.Units, next.leftOf(e, h.last())
+	return e.told(Answer{Left: h.left}), next.with(e.hold, h)
 }
 
 func (b *book) cancel(e *entry) (told bool, next *book) {
@@ -115,8 +132,12 @@ func (b *book) cancel(e *entry) (told bool, next *book) {
 	case cancelled:
 		return e.told(Answer{Allowed: 1}), b
 	case open:
+		due := h.unused(h.taken().sum() - h.actual)
+		for i := range due {
+			due[i] = -due[i]
+		}
 		h.phase = cancelled
-		return e.told(Answer{Allowed: 1}), b.charged(e.pairs, -h.units).with(e.hold, h)
+		return e.told(Answer{Allowed: 1}), b.charged(e, due).with(e.hold, h)
 	}
 	return e.told(Answer{}), b
 }

@@ -19,6 +19,8 @@ type Traffic struct {
 	// OneSetter keeps policy changes of a trail from overlapping, and makes a change with an unknown outcome its
 	// last. So LinearizableByGroup can judge the trail.
 	OneSetter bool
+	// Grows: requests name alternatives, holds are extended and report what was used so far, and policies write events.
+	Grows bool
 }
 
 // Terms are a policy, and the number of its keys that a trail uses.
@@ -26,19 +28,21 @@ type Terms struct {
 	Policy string
 	Max    int64
 	Keys   int
+	Notify []int64 // thresholds, if Traffic.Grows
 }
 
 // lasting is traffic of checks and holds that do not expire. Its histories must be linearizable.
 func lasting() *Traffic {
 	return &Traffic{Name: "books", TTL: time.Hour,
-		Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
+		Policies: []Terms{{"book-org", 150, 1, []int64{20, 50, 100}}, {"book-team", 60, 2, nil},
+			{"book-user", 30, 3, []int64{1, 50, 80, 99}}}}
 }
 
 // fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
 // explained.
 func fleeting(ttl time.Duration) *Traffic {
 	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl,
-		Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
+		Policies: []Terms{{"fleet-org", 1 << 20, 1, nil}, {"fleet-team", 100, 2, nil}}}
 }
 
 // policySwaps is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
@@ -55,7 +59,8 @@ func Refilling(name string) *Traffic { return &Traffic{Name: name, Refills: true
 // trail returns the n-th trail.
 func (t *Traffic) trail(n int) *Trail {
 	name := fmt.Sprintf("%s:%d", t.Name, n)
-	trail := &Trail{Name: name, Max: t.Counter, founded: t.founding(), most: maxOps, begun: 1}
+	trail := &Trail{Name: name, Max: t.Counter, founded: t.founding(), most: maxOps, begun: 1,
+		extended: map[string]int64{}}
 	switch {
 	case t.Refills:
 		trail.most = 0
@@ -73,7 +78,11 @@ func (t *Traffic) most(policy string) int64 {
 // Founding returns the operations that create the policies.
 func (t *Traffic) Founding() (ops []Op) {
 	for _, p := range t.Policies {
-		ops = append(ops, Op{Verb: Set, Pairs: []Pair{{Policy: p.Policy}}, Maxima: []int64{p.Max}})
+		op := Op{Verb: Set, Pairs: []Pair{{Policy: p.Policy}}, Maxima: []int64{p.Max}}
+		if t.Grows {
+			op.Notify, op.Record = p.Notify, true
+		}
+		ops = append(ops, op)
 	}
 	return ops
 }
@@ -96,7 +105,7 @@ func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	defer trail.mu.Unlock()
 	n := r.IntN(20)
 	if n < 8 {
-		return Op{Verb: Check, Pairs: t.pairs(r, trail.Name), Units: r.Int64N(4)}
+		return t.divide(r, Op{Verb: Check, Pairs: t.pairs(r, trail.Name), Units: r.Int64N(4)})
 	}
 	if n < 13 || len(trail.holds) == 0 {
 		hold := t.drawHold(r, trail)
@@ -107,6 +116,10 @@ func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	switch {
 	case n < 14:
 		return hold // a repetition
+	case t.Grows && n < 16:
+		return trail.drawExtension(r, hold.ID)
+	case t.Grows && n < 17:
+		return Op{Verb: Commit, ID: hold.ID, Units: r.Int64N(6), Keep: true}
 	case n < 18:
 		return Op{Verb: Commit, ID: hold.ID, Units: r.Int64N(6)}
 	}
@@ -120,6 +133,31 @@ func (t *Traffic) drawHold(r *rand.Rand, trail *Trail) Op {
 	}
 	if t.Spread > 0 {
 		op.TTLNs += r.Int64N(t.Spread.Milliseconds()) * int64(time.Millisecond)
+	}
+	return t.divide(r, op)
+}
+
+// divide makes alternatives of the pairs of half of the requests.
+func (t *Traffic) divide(r *rand.Rand, op Op) Op {
+	for i := 1; t.Grows && i < len(op.Pairs); i++ {
+		if r.IntN(2) == 0 {
+			op.Else = append(op.Else, i)
+			op.Split = op.Split || r.IntN(2) == 0
+		}
+	}
+	return op
+}
+
+// drawExtension extends a hold: mostly with the next number, sometimes with the last one again, or one too many. The
+// caller holds mu.
+func (t *Trail) drawExtension(r *rand.Rand, id string) Op {
+	next := t.extended[id] + 1 + int64(r.IntN(8)/7)
+	if next > 1 && r.IntN(4) == 0 || next > maxExtensions {
+		next--
+	}
+	op := Op{Verb: Extend, ID: id, Seq: min(next, maxExtensions), Units: 1 + next%3}
+	if r.IntN(8) == 0 {
+		op.Units++
 	}
 	return op
 }

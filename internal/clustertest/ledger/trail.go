@@ -18,7 +18,9 @@ type Trail struct {
 	holds   []Op // the requested holds
 	begun   int
 	unknown int
-	setting bool // a policy change is under way, or its outcome is unknown
+	// extended is the number of the last extension of each hold that was answered.
+	extended map[string]int64
+	setting  bool // a policy change is under way, or its outcome is unknown
 }
 
 const (
@@ -40,6 +42,8 @@ func (t *Trail) Add(op Op) {
 	defer t.mu.Unlock()
 	if op.Unknown {
 		t.unknown++
+	} else if op.Verb == Extend && op.Answer.Allowed == 1 {
+		t.extended[op.ID] = max(t.extended[op.ID], op.Seq)
 	}
 	t.ops = append(t.ops, op)
 }

@@ -37,7 +37,7 @@ func (s *Simulation) makePolicies() {
 
 // keepBooks runs a check, a hold, its completion or a policy change.
 func (c *client) keepBooks() {
-	rings := c.sim.books.Rings()
+	rings := append(c.sim.books.Rings(), &c.sim.books.Lasting) // which has most kinds of operations
 	ring := rings[c.rng.IntN(len(rings))]
 	trail := ring.Next()
 	c.send([]call{on(trail, ring.Traffic.Draw(c.rng, trail))}, c.rng.IntN(3) == 0)
@@ -48,6 +48,7 @@ func (c *client) keepBooks() {
 func (s *Simulation) closeBooks() {
 	time.Sleep(holdsOver + s.mostBack())
 	c := &client{sim: s, number: clients, rng: rand.New(rand.NewPCG(s.config.Seed, clients))}
+	defer s.agreeOnEvents()
 	for _, ring := range s.books.Rings() {
 		for _, trail := range ring.Trails() {
 			left := c.looks(trail, ring.Traffic.Looks(trail))

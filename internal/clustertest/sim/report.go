@@ -25,7 +25,8 @@ type Report struct {
 	// SharedCompared counts comparisons of the shared items of groups, and SharedAnswers requests to all groups that
 	// followed an answered change.
 	SharedCompared, SharedAnswers int
-	Leaks                         int // processes that could not be closed
+	Budgets                       map[string]int // alternatives, extensions, reports and thresholds
+	Leaks                         int            // processes that could not be closed
 	Recovery                      time.Duration
 	Violations                    []string
 	Trace                         []string // events, in order
@@ -34,7 +35,8 @@ type Report struct {
 
 // NewReport returns an empty report for one run.
 func NewReport() *Report {
-	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{}}
+	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{},
+		Budgets: map[string]int{}}
 }
 
 // Judge runs the checks that cannot run in the bubble.
@@ -89,7 +91,7 @@ func (r *Report) leak() {
 // Add adds another report's numbers.
 func (r *Report) Add(o *Report) {
 	if r.Faults == nil {
-		r.Faults, r.Fatals, r.Guards = map[string]int{}, map[string]int{}, map[string]int{}
+		r.Faults, r.Fatals, r.Guards, r.Budgets = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
 	r.Seeds += o.Seeds
 	r.Decisions += o.Decisions
@@ -109,6 +111,9 @@ func (r *Report) Add(o *Report) {
 	for k, n := range o.Fatals {
 		r.Fatals[k] += n
 	}
+	for k, n := range o.Budgets {
+		r.Budgets[k] += n
+	}
 	for k, n := range o.Guards {
 		r.Guards[k] += n
 	}
@@ -124,7 +129,7 @@ func (r *Report) Story() string {
 // String formats the report for reading.
 func (r *Report) String() string {
 	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state "+
-		"comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
+		"comparisons, slowest recovery %v, %d not closed, %d violations\nbudgets: %s\nfaults: %s\nstopped themselves: %s\n%s",
 		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks,
-		len(r.Violations), ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
+		len(r.Violations), ledger.Counts(r.Budgets), ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
 }

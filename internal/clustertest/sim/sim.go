@@ -82,6 +82,7 @@ func newSimulation(c Config, r *Report) *Simulation {
 		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), limits: newLimits(c.Groups), books: ledger.NewBooks(holdTTL),
 		sharedSeen: map[uint64]string{},
 	}
+	s.books.Grow()
 	if c.Groups > 1 {
 		s.books.ByGroup()
 	}
