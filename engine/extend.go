@@ -69,7 +69,7 @@ func (s *shard) extendHold(op *Op, d *Decision) bool {
 		d.Status = OutOfMemory
 		return false
 	}
-	if f.spend(d); d.Status != OK {
+	if f.spend(d, nil); d.Status != OK {
 		before.Write(c.Entry.State())
 		return false
 	}
@@ -101,7 +101,7 @@ func (s *shard) allocateMore(f *funding, id []byte, x *store.Hold) {
 			missed.Pairs[i].Took = 0
 		}
 	}
-	f.allocate(id, x)
+	f.allocate(id, x, false)
 	for i := range missed.Pairs {
 		missed.Pairs[i].Took &^= x.Pairs[i].Took
 	}

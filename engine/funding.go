@@ -185,9 +185,11 @@ func (f *funding) refusal(id []byte) Status {
 // pays reports whether an alternative pays, or is the only one that admits a request of no units.
 func (f *funding) pays(i int) bool { return f.units[i] > 0 || i == f.last }
 
-// spend takes what each alternative pays, and answers. If memory is exhausted it takes nothing.
-func (f *funding) spend(d *Decision) (changed bool) {
-	k, memory, delayMs := f.k, f.s.t.evictions(), int64(0)
+// spend takes what each alternative pays, and answers. If memory is exhausted it takes nothing. For a new hold x it also
+// records the units as allocations.
+func (f *funding) spend(d *Decision, x *store.Hold) (changed bool) {
+	k, first, delayMs := f.k, f.s.t.evictions(), int64(0)
+	memory := first
 	for i := range f.op.Else.Len() {
 		if !f.pays(i) {
 			continue
@@ -203,6 +205,12 @@ func (f *funding) spend(d *Decision) (changed bool) {
 			f.undo(i)
 			return false
 		}
+	}
+	if x != nil && !f.allocate(f.op.ID, x, first != f.s.t.evictions()) {
+		f.s.t.eachAllocation(x, func(s *shard, c *store.Cell, _ int) { s.CompleteAllocations(c, f.op.ID, 0) })
+		f.undo(f.op.Else.Len())
+		d.Status = OutOfMemory
+		return false
 	}
 	for i := range f.last { // now that all have paid
 		if f.units[i] > 0 {
@@ -243,13 +251,15 @@ func (f *funding) undo(before int) {
 }
 
 // allocate records the units of each alternative in its limiters, and the limiters in the hold.
-func (f *funding) allocate(id []byte, x *store.Hold) {
+func (f *funding) allocate(id []byte, x *store.Hold, evicted bool) (all bool) {
+	all = true
 	for i := range f.op.Else.Len() {
 		if f.units[i] > 0 {
 			f.turnTo(i)
-			f.k.allocate(id, f.units[i], x)
+			all = f.k.allocate(id, f.units[i], x, evicted) && all
 		}
 	}
+	return all
 }
 
 // checkDivided carries out an OpCheck with Else, whose pairs are resolved.
@@ -260,7 +270,7 @@ func (s *shard) checkDivided(op *Op, d *Decision) bool {
 	}
 	f := funding{k: &s.checker, s: s, op: op}
 	defer f.done()
-	return f.fund(d) && f.spend(d)
+	return f.fund(d) && f.spend(d, nil)
 }
 
 // Share is what one alternative pays. Policy is its first.

@@ -329,27 +329,30 @@ func (f *funding) hold(d *Decision, home *shard, c *store.Cell) bool {
 	if memory != s.t.evictions() {
 		f.k.reopen()
 	}
-	if f.spend(d); d.Status != OK {
+	if f.spend(d, &x); d.Status != OK {
 		home.Drop(c)
 		return false
 	}
 	x.Answer = d.pack()
-	f.allocate(op.ID, &x)
 	x.Write(c.Entry.State()) // now with the answer, and the limits taken from
 	return true
 }
 
-// allocate records the units of a hold in its limiters, and the limiters in the hold.
-func (k *checker) allocate(id []byte, units int64, x *store.Hold) {
+// allocate records the units of a hold in its limiters, and the limiters in the hold. It returns false if it could not
+// record them in a limiter that still counts them, or that evicted says may be gone.
+func (k *checker) allocate(id []byte, units int64, x *store.Hold, evicted bool) (all bool) {
+	all = true
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
 			p.reopen() // this drops void allocations, made under an earlier limit
-			p.s.AddAllocation(&p.c, id, units, x.EndsNs, x.Keep)
+			recorded := p.s.AddAllocation(&p.c, id, units, x.EndsNs, x.Keep)
 			x.Pairs[p.pair].Took |= 1 << p.limit
+			all = all && (recorded || !p.c.Live && !evicted) // a fast bucket may be full again already
 		}
 	}
+	return all
 }
 
 func (k *checker) reopen() {

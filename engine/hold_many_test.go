@@ -127,6 +127,46 @@ func TestAFloodOfHoldsIsRefused(t *testing.T) {
 	}
 }
 
+// TestAFloodOfHeldKeysIsRefused makes holds on ever more keys until memory is full, and settles some of them. Each one
+// that is admitted keeps its units in all limiters, and gives back what it did not use.
+func TestAFloodOfHeldKeysIsRefused(t *testing.T) {
+	for name, full := range map[string]engine.FullPolicy{"evicting": engine.LeastHarm, "denying": engine.Deny} {
+		for limits := 1; limits <= 3; limits++ {
+			h, rnd, made := newHolds(t, nil), seeded(uint64(limits)), []string{}
+			h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 2 << 20, WhenFull: full})
+			p := engine.Policy{}
+			for range limits {
+				p.Limits = append(p.Limits, quotaLimit(100))
+			}
+			h.do(setPolicy("p", p))
+			settle := func() {
+				i := rnd.IntN(len(made))
+				id := made[i]
+				made = slices.Delete(made, i, i+1)
+				require.EqualValues(t, 20, h.left("p", "key-"+id), "%s, %d limits: %s", name, limits, id)
+				require.EqualValues(t, 50, h.do(commit(id, 50)).Remaining, "%s, %d limits: %s", name, limits, id)
+			}
+			for i, refused := 0, 0; refused < 500; i++ {
+				id := fmt.Sprintf("hold-%09d", i)
+				d := h.do(reserve(id, 80, 3600e9, "p", "key-"+id))
+				if d.Allowed == 1 {
+					made = append(made, id)
+				} else {
+					refused++
+					require.Equal(t, engine.OutOfMemory, d.Status, name)
+				}
+				if i%8 == 7 {
+					settle()
+				}
+			}
+			require.Greater(t, len(made), 1000)
+			for len(made) > 0 {
+				settle()
+			}
+		}
+	}
+}
+
 // TestManyHoldsAreStoredInParts checks that a change of one of many holds is stored in few bytes, that what is stored
 // can be loaded, that a cursor of a listing keeps its meaning then, and that no memory is left after a clear.
 func TestManyHoldsAreStoredInParts(t *testing.T) {

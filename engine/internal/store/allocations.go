@@ -161,12 +161,15 @@ func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	s.Touched(k)
 }
 
-// AddAllocation records that a hold, which ends at endsNs, took units from a limiter just now. If memory is exhausted,
-// it records nothing, and the units stay taken even if the hold is cancelled.
-func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool) {
+// AddAllocation records that a hold, which ends at endsNs, took units from a limiter just now. If the limiter was evicted
+// meanwhile or memory is exhausted, it records nothing and returns false. It evicts nothing: the limiter may be the only
+// entry that no allocation protects yet.
+func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool) bool {
 	if !c.Live {
-		return
+		return false
 	}
+	s.keepsAll = true
+	defer func() { s.keepsAll = false }()
 	k, limit, set := Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}, *s.Limits.At(c.Entry.Limit()), leases.Set{}
 	now := allocation{endsNs: endsNs, units: units, keep: keep, mark: s.markOf(c.Entry)}
 	if s.Open(&k); k.Ref != 0 {
@@ -175,14 +178,13 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 			l = s.spread(k.Entry)
 		}
 		if l != nil {
-			s.addListed(c, &k, l, id, &now)
-			return
+			return s.addListed(c, &k, l, id, &now)
 		}
 		set = leases.Read(k.Entry.State())
 		if own := s.allocationsOf(&set, id); len(own) > 0 {
 			if s.addToNewest(c, &set, own, &now) {
 				s.storeAllocations(&k, &set)
-				return
+				return true
 			}
 			if len(own) >= maxParts {
 				set.Remove(&s.Slab, own[0].at)
@@ -193,7 +195,7 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 	x := leases.Lease{ExpiresNs: endsNs, Units: now.lease(units), ID: append(s.allocationName[:markLen], id...)}
 	writeWide(x.ID, now.mark)
 	if !s.AdmitBytes(set.Growth(&s.Slab, x.ID), c.Ref) || !s.Ensure(&k, kindAllocations, leases.StateLen) {
-		return
+		return false
 	}
 	if k.Entry.Limit() == 0 {
 		s.SetLimit(k.Entry, &limit)
@@ -202,6 +204,7 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool
 	set.Write(k.Entry.State())
 	k.Relink = true
 	s.Touched(&k)
+	return true
 }
 
 // MayAllocate reports whether memory is left for an allocation of a hold in a limiter.

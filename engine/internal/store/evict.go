@@ -39,7 +39,7 @@ func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 // of the memory evicts nothing, because reclaim takes memory from the largest shard.
 func (s *Store) mustEvict() bool {
 	l := &s.memory.levels
-	return s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
+	return !s.keepsAll && s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
 }
 
 // AdmitLimit reports whether an entry may use a limit. At the bound it first evicts a few entries, but not

@@ -128,16 +128,16 @@ func (s *Store) releaseListed(e Entry, l *allocations.List, most int) {
 }
 
 // addListed is AddAllocation for a list.
-func (s *Store) addListed(c, k *Cell, l *allocations.List, id []byte, now *allocation) {
+func (s *Store) addListed(c, k *Cell, l *allocations.List, id []byte, now *allocation) bool {
 	units := now.lease(now.units)
 	newest, n := l.Newest(id)
 	if n > 0 && newest.Mark == s.markBefore(c, now.units) {
 		l.Grow(newest.Seq, units, now.mark)
 		s.storeList(k, l)
-		return
+		return true
 	}
 	if l.Full() && s.memory.closed() {
-		return
+		return false
 	}
 	if n >= maxParts {
 		own := slices.Collect(l.Of(id))
@@ -145,6 +145,7 @@ func (s *Store) addListed(c, k *Cell, l *allocations.List, id []byte, now *alloc
 	}
 	l.Add(allocations.Allocation{EndsNs: now.endsNs, Units: units, Mark: now.mark, ID: id})
 	s.storeList(k, l)
+	return true
 }
 
 // completeListed is CompleteAllocations for a list.

@@ -43,6 +43,7 @@ type Store struct {
 	aheadNs        int64        // NowNs before BeginAhead
 	copies         []Entry      // copies made for a look that have blocks of their own
 	listed         []allocation // the result of allocationsIn
+	keepsAll       bool         // nothing may be evicted now
 	allocationName [markLen + rule.MaxIDLen]byte
 	lists          []*allocations.List   // by number, which is in the state of an entry of allocations; nil: unused
 	bundles        int                   // entries that are bundles
