@@ -185,8 +185,8 @@ func (f *funding) refusal(id []byte) Status {
 // pays reports whether an alternative pays, or is the only one that admits a request of no units.
 func (f *funding) pays(i int) bool { return f.units[i] > 0 || i == f.last }
 
-// spend takes what each alternative pays, and answers. If memory is exhausted it takes nothing. For a new hold x it also
-// records the units as allocations.
+// spend takes what each alternative pays, and answers. If memory is exhausted it takes nothing. For a new hold x it
+// also records the units as allocations.
 func (f *funding) spend(d *Decision, x *store.Hold) (changed bool) {
 	k, first, delayMs := f.k, f.s.t.evictions(), int64(0)
 	memory := first

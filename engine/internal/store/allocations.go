@@ -161,9 +161,9 @@ func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	s.Touched(k)
 }
 
-// AddAllocation records that a hold, which ends at endsNs, took units from a limiter just now. If the limiter was evicted
-// meanwhile or memory is exhausted, it records nothing and returns false. It evicts nothing: the limiter may be the only
-// entry that no allocation protects yet.
+// AddAllocation records that a hold, which ends at endsNs, took units from a limiter just now. If the limiter was
+// evicted meanwhile or memory is exhausted, it records nothing and returns false. It evicts nothing: the limiter may
+// be the only entry that no allocation protects yet.
 func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64, keep bool) bool {
 	if !c.Live {
 		return false

@@ -12,8 +12,8 @@
 //
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
 //     limiter that denies every request passes no gate.
-//   - Events: readers that go on at other nodes by their cursors see the same log, and package ledger judges it. A run of
-//     five minutes with -chaos.spenders=20 crosses 100,000 thresholds.
+//   - Events: readers that go on at other nodes by their cursors see the same log, and package ledger judges it. A run
+//     of five minutes with -chaos.spenders=20 crosses 100,000 thresholds.
 //   - Exactly once: a command repeated with its ID gets its first answer again, unless that was a denial, and takes
 //     nothing more.
 //

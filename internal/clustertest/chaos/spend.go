@@ -40,7 +40,8 @@ func spentTerms() map[string]ledger.Notify {
 	forever := ledger.Notify{Max: spentMax, Shares: spentShares}
 	renewed, held := forever, forever
 	renewed.Ends, held.Returns = true, true
-	return map[string]ledger.Notify{spentPolicy: forever, creditPolicy: forever, renewedPolicy: renewed, heldPolicy: held}
+	return map[string]ledger.Notify{spentPolicy: forever, creditPolicy: forever, renewedPolicy: renewed,
+		heldPolicy: held}
 }
 
 // Spending is the traffic of limits with thresholds: the operations that clients know to have taken units, or perhaps,
@@ -141,9 +142,9 @@ func (w *Workload) spend(c *Client) {
 	}
 }
 
-// askToSpend runs a command that takes up to units from one of some pairs, or from several. The outcome NotApplied includes a
-// denial. askToSpend records an operation with an unknown outcome: a denial after an attempt with an unknown outcome may
-// precede that attempt.
+// askToSpend runs a command that takes up to units from one of some pairs, or from several. The outcome NotApplied
+// includes a denial. askToSpend records an operation with an unknown outcome: a denial after an attempt with an
+// unknown outcome may precede that attempt.
 func (w *Workload) askToSpend(c *Client, pairs []ledger.Pair, id string, units int64, args ...string) (a Answer,
 	figures []int64) {
 	a = c.Persist(args...)

@@ -149,8 +149,8 @@ func (w *Workload) settleSpending(c *Client) {
 		}
 		for i, end := range ends {
 			if last := w.Spending.logs[group].Last(); end != last {
-				w.Violations.Add("events", fmt.Errorf("%w: %s ends with cursor %d of %d", errEventsLost, w.addrs[i], end,
-					last))
+				w.Violations.Add("events",
+					fmt.Errorf("%w: %s ends with cursor %d of %d", errEventsLost, w.addrs[i], end, last))
 			}
 		}
 	}
@@ -158,7 +158,10 @@ func (w *Workload) settleSpending(c *Client) {
 
 // insist sends a command that changes nothing until it is answered.
 func (w *Workload) insist(c *Client, what string, args []string) (a Answer) {
-	if poll(context.Background(), persistFor, func() bool { a = c.Call(args...); return a.Outcome == Answered }) != nil {
+	if poll(context.Background(), persistFor, func() bool {
+		a = c.Call(args...)
+		return a.Outcome == Answered
+	}) != nil {
 		w.Violations.Add(what, fmt.Errorf("%w: %v", errUnsettled, strings.Join(args, " ")))
 	}
 	return a

@@ -27,7 +27,8 @@ const (
 )
 
 func (v Verb) String() string {
-	return [...]string{"check", "reserve", "commit", "cancel", "set", "extend", "take", "refund", "reset", "inspect", "exists"}[v]
+	return [...]string{"check", "reserve", "commit", "cancel", "set", "extend", "take", "refund", "reset", "inspect",
+		"exists"}[v]
 }
 
 // Pair is a policy and the key it is asked about.
@@ -77,16 +78,17 @@ const (
 
 // Answer is the content of a reply. Check fills all fields, from the limit that binds. Reserve does not name its
 // policy. Commit sets Left, and Cancel sets Allowed. Set puts the policy's version in Left. After a deletion Allowed
-// says whether the policy existed. Extend answers as Reserve. The operations of a counter set Left: Reset to the number of counters that were
-// forgotten, Exists to the number that exist. Take also sets Allowed.
+// says whether the policy existed. Extend answers as Reserve. The operations of a counter set Left: Reset to the
+// number of counters that were forgotten, Exists to the number that exist. Take also sets Allowed.
 type Answer struct {
 	Status  Status
 	Allowed int64 // 1 or 0; Take: the units granted
 	Left    int64 // units of the limit that binds
 	Limit   int64 // maximum of that limit
 	Policy  string
-	// Paid has the sum of the units, and for each alternative its first policy and the units that it paid: by a Check or
-	// a Reserve with Else, and for the hold so far by an Extend, which gives only the sum of a hold without Else.
+	// Paid has the sum of the units, and for each alternative its first policy and the units that it paid: by a
+	// Check or a Reserve with Else, and for the hold so far by an Extend, which gives only the sum of a hold without
+	// Else.
 	Paid string
 }
 

@@ -129,7 +129,8 @@ func (r *Report) Story() string {
 // String formats the report for reading.
 func (r *Report) String() string {
 	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state "+
-		"comparisons, slowest recovery %v, %d not closed, %d violations\nbudgets: %s\nfaults: %s\nstopped themselves: %s\n%s",
+		"comparisons, slowest recovery %v, %d not closed, %d violations\nbudgets: %s\nfaults: %s\n"+
+		"stopped themselves: %s\n%s",
 		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks,
 		len(r.Violations), ledger.Counts(r.Budgets), ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
 }
