@@ -24,6 +24,17 @@ func newFrozen(at time.Time) *frozen {
 	return &frozen{engine.NewTable(engine.Options{}), engine.Stamp{NowNs: at.UnixNano()}}
 }
 
+// goTo lets time pass. As on a server, the events of holds that have ended are then written.
+func (f *frozen) goTo(at time.Time) {
+	f.at.NowNs = at.UnixNano()
+	for more := true; more; {
+		f.table.Collect(f.at, 1<<20)
+		ends := f.table.Ended(engine.MaxEnds)
+		f.table.Decide(f.at, ends, make([]engine.Decision, len(ends)))
+		more = len(ends) > 0
+	}
+}
+
 func (f *frozen) Now() engine.Stamp { return f.at }
 
 func (f *frozen) Decide(ops []engine.Op, out []engine.Decision) error {

@@ -107,7 +107,7 @@ func (s *TestStep) send(client *commands.Local, clock *frozen, start time.Time) 
 		o.moreEvents = int(now.Last-before.Last) - len(o.events)
 	}()
 	for i := range s.Times {
-		clock.at.NowNs = start.Add(s.At + time.Duration(i)*s.Every).UnixNano()
+		clock.goTo(start.Add(s.At + time.Duration(i)*s.Every))
 		if o.reply, o.err = client.Do(s.Words...); o.err != nil {
 			return o
 		}
