@@ -123,6 +123,9 @@ func unitNs(b []byte) (ns int64, length int) {
 // FormatDuration writes nanoseconds as ParseDuration reads them, in the largest
 // unit that is whole.
 func FormatDuration(ns int64) string {
+	if ns == 0 {
+		return "0s"
+	}
 	for _, u := range durationUnits {
 		if ns%u.ns == 0 {
 			return strconv.FormatInt(ns/u.ns, 10) + u.name

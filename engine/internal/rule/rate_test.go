@@ -192,3 +192,5 @@ func rateOf(in []byte) (r *big.Rat, bounded bool) {
 		len(form[1]) <= 17 && units.Cmp(new(big.Rat).SetInt64(rule.MaxUnits)) <= 0
 	return r, bounded
 }
+
+func TestNoDurationIsInSeconds(t *testing.T) { require.Equal(t, "0s", rule.FormatDuration(0)) }
