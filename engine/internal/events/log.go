@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// DefaultBytes is the bound of a log without another one: about a hundred thousand events.
+	// DefaultBytes is the bound of a log without another one: about 150,000 events.
 	DefaultBytes = 16 << 20
 	// MinBytes is the least bound. A log of this size has more than fifty events with the longest texts.
 	MinBytes = 64 << 10
