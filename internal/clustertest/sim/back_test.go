@@ -96,7 +96,7 @@ func TestAClockThatGoesBackDeniesNothingMore(t *testing.T) {
 // TestManyClockStepsBackGiveNothing checks that more than 50 steps back break no promise. Limiter time then stands
 // still for longer than holds usually last.
 func TestManyClockStepsBackGiveNothing(t *testing.T) {
-	const seed = 202
+	const seed = 219
 	r := simulate(t, Config{Seed: seed, Nodes: 5, weights: weights{"monotonic clock back": 1}})
 	require.Empty(t, r.Violations, r.Story())
 	require.Greater(t, r.Faults["monotonic clock back"], 50)
