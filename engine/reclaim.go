@@ -11,20 +11,24 @@ import "github.com/weir-project/weir/engine/internal/arena"
 // search looks at every shard.
 const reclaimPause = 1024
 
+// reclaimReads bounds the entries that the steps before one operation read in vain, because holds need them: the step
+// that reaches the bound is the last. So one operation does not search a whole table that is almost full of holds.
+const reclaimReads = 8192
+
 // reclaim makes one step towards freeing pages, and more steps while memory is above the urgent level. If much
-// is set, it continues until memory is below the high level: the next operation may need much memory. The caller
-// holds no shard lock.
+// is set, it continues until memory is below the high level: the next operation may need much memory. It ends early if
+// the steps read too many entries in vain. The caller holds no shard lock.
 func (t *Table) reclaim(much bool) {
 	if t.skips.Load() > 0 && t.skips.Add(-1) >= 0 {
 		return
 	}
-	for t.memory.High() {
+	for inVain := int64(0); inVain < reclaimReads && t.memory.High(); {
 		s := t.largest()
 		if s == nil {
 			t.skips.Store(reclaimPause)
 			return
 		}
-		s.reclaim()
+		inVain += s.reclaim()
 		if !much && !t.memory.Urgent() {
 			return
 		}

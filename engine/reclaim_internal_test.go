@@ -40,3 +40,57 @@ func TestReclaimingBesideManyIDs(t *testing.T) {
 	require.Positive(t, visited)
 	require.Less(t, visited/values, int64(perValue))
 }
+
+// TestATableFullOfHoldsSearchesLittle fills a table with open holds, so that no entry may be evicted. Operations at the
+// bound then read no entries in vain. When some holds are settled, a search of a bounded length finds their limiters,
+// which make room for others.
+func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
+	const settled, takes, mostOnce, mostPerTake = 100, 3000, 4 * reclaimReads, 2500
+	table := NewTable(Options{Shards: 1, MaxMemoryBytes: 4 << 20})
+	at, out := Stamp{NowNs: 1_800_000_000e9}, make([]Decision, 1)
+	do := func(op Op) Decision {
+		at.NowNs += 5000
+		table.Decide(at, []Op{op}, out)
+		return out[0]
+	}
+	l := Limit{Algorithm: FixedWindow, Mode: Forever, Max: 100}
+	do(Op{Code: OpPolicy, Key: []byte("p"), Policy: &PolicyChange{Terms: &Policy{Limits: []PolicyLimit{{Limit: l}}}}})
+	made, refused := []string{}, 0
+	for refused < 500 {
+		id := fmt.Sprintf("hold-%09d", len(made)+refused)
+		d := do(Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9})
+		if d.Allowed == 1 {
+			made = append(made, id)
+		} else {
+			require.Equal(t, OutOfMemory, d.Status)
+			refused++
+		}
+	}
+	take := func(i int) (admitted bool, inVain int64) {
+		before := table.shards[0].SearchedInVain()
+		d := do(Op{Code: OpTake, Key: fmt.Appendf(nil, "take-%024d", i), Cost: 1, Limit: l})
+		return d.Allowed == 1, table.shards[0].SearchedInVain() - before
+	}
+	require.Greater(t, len(made), 5000)
+	before := table.shards[0].SearchedInVain()
+	for i := range 1000 {
+		admitted, _ := take(i)
+		require.False(t, admitted)
+	}
+	require.Zero(t, table.shards[0].SearchedInVain()-before)
+	for _, id := range made[:settled] {
+		require.EqualValues(t, 1, do(Op{Code: OpCommit, Key: []byte(id), Cost: 80}).Allowed)
+	}
+	most, total, admissions := int64(0), int64(0), 0
+	for i := range takes {
+		admitted, inVain := take(i)
+		total += inVain
+		if most = max(most, inVain); admitted {
+			admissions++
+		}
+	}
+	t.Logf("%d takes admitted; read in vain: %d for each take, at most %d", admissions, total/takes, most)
+	require.LessOrEqual(t, most, int64(mostOnce))
+	require.LessOrEqual(t, total/takes, int64(mostPerTake))
+	require.Greater(t, admissions, takes/2)
+}

@@ -95,11 +95,14 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	visit(s)
 }
 
-// reclaim makes one reclaim step in the shard, and marks the shard as exhausted if there was none to make.
-func (s *shard) reclaim() {
+// reclaim makes one reclaim step in the shard, and marks the shard as exhausted if there was none to make. It returns
+// how many entries the step read in vain.
+func (s *shard) reclaim() (inVain int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.SearchedInVain()
 	s.Exhausted.Store(!s.ReclaimSome())
+	return s.SearchedInVain() - before
 }
 
 // victim returns copies of the keys and the id of the shard's victim, and its size in bytes. A bundle has several keys.

@@ -63,10 +63,13 @@ func (s *Store) endCompaction() {
 	s.compaction.running = false
 }
 
-// hasChains reports whether entries with blocks may exist.
-func (s *Store) hasChains() bool {
+// hasChains reports whether entries with blocks may exist, and hasChainsToShed whether such entries exist that may be
+// evicted.
+func (s *Store) hasChains() bool { return s.HasAllocations() || s.hasChainsToShed() }
+
+func (s *Store) hasChainsToShed() bool {
 	n := &s.Counts.Entries
-	return n[rule.SlidingLog]+n[rule.Strike]+n[rule.Concurrency]+n[kindAllocations]+n[rule.Scripted] > 0
+	return n[rule.SlidingLog]+n[rule.Strike]+n[rule.Concurrency]+n[rule.Scripted] > 0
 }
 
 // compactEntry moves an entry and its blocks off the pages to empty.

@@ -9,11 +9,13 @@ import (
 )
 
 // evictMost bounds the entries evicted for one slot or limit. evictLook is the number of entries in the sample
-// from which each victim is chosen. evictTries bounds the segments that a sample reads.
+// from which each victim is chosen. evictTries bounds the segments from which a sample is taken, and evictReads the
+// entries that it reads.
 const (
 	evictMost  = 16
 	evictLook  = 16
 	evictTries = 32
+	evictReads = 2048
 )
 
 // AdmitBytes reports whether a slot of n bytes may be allocated; n is 0 if no slot is needed. If memory is nearly
@@ -116,6 +118,17 @@ func (s *Store) evictable(r arena.Ref, e Entry) bool {
 	return !held
 }
 
+// hasEvictable reports whether there are remembered answers, or more limiters than sets of allocations. It reads
+// counters only, so a shard that is full of holds is not searched. It also reports true if the only limiters without
+// allocations share bundles with others. Allocations whose limiter is gone, until they are collected, count for another.
+func (s *Store) hasEvictable() bool {
+	n := s.Counts.Entries[KindToken] - s.Counts.Entries[kindAllocations]
+	for a := range rule.NumAlgorithms {
+		n += s.Counts.Entries[a]
+	}
+	return n > 0
+}
+
 // NearestIdle returns the entry of a sample that is worth the least, or 0 if the sample has no evictable entry
 // other than keep.
 func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
@@ -137,23 +150,28 @@ func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
 // visitFew samples the denser of two segments (the power of two choices, Mitzenmacher, 1996). Otherwise the
 // sizes of segments would drift apart, and the smallest segment would have only valuable entries.
 func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
-	seen := 0
+	if !s.hasEvictable() {
+		return
+	}
+	seen, reads := 0, 0
 	for range evictTries {
 		s.evictSeed = s.evictSeed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.Index.denserOf(s.evictSeed, bits.RotateLeft64(s.evictSeed, 24)), int(s.evictSeed>>20%segmentSlots)
 		stride := int(s.evictSeed>>29%segmentSlots) | 1 // odd: it meets every slot
-		for i := 0; i < segmentSlots && seen < evictLook; i++ {
+		for i := 0; i < segmentSlots && seen < evictLook && reads < evictReads; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)
 			if r == 0 {
 				continue
 			}
+			reads++
 			if e := Entry(s.Slab.At(r)); s.evictable(r, e) {
 				seen++
 				visit(r, e)
 			}
 		}
-		if seen == evictLook {
+		if seen == evictLook || reads == evictReads {
 			break
 		}
 	}
+	s.inVain += int64(reads - seen)
 }

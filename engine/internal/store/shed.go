@@ -50,6 +50,8 @@ const (
 	// found there, those of least worth.
 	shedStep = 64
 	shedDen  = 8
+	// shedReads bounds the entries that may not be evicted in one step, up to the end of a segment.
+	shedReads = 2048
 	// shedTries is how many victims are tried to choose a class. shedLeast is the least number of pages that
 	// the class of a victim must have. Freeing one of n pages evicts an n-th of the class's entries.
 	shedTries = 4
@@ -68,6 +70,9 @@ const (
 // shedSome evicts a few entries and reports whether there may be more to evict.
 func (s *Store) shedSome() bool {
 	d := &s.shedding
+	if !s.hasEvictable() {
+		return false
+	}
 	if !s.chooseClass() {
 		return s.endRound()
 	}
@@ -173,14 +178,17 @@ func (s *Store) shedGoal(pages int) int {
 // VisitedByShedding returns how many entries the walks of shedSome have read. It measures their work.
 func (s *Store) VisitedByShedding() int64 { return s.shedding.visited }
 
+// SearchedInVain returns how many entries were read to find victims that may not be evicted.
+func (s *Store) SearchedInVain() int64 { return s.inVain }
+
 // findCandidates lists the entries of some segments that have a slot of the class that is being shed. If a whole walk
 // over the index found no such entry, it pins the class.
 func (s *Store) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
 	wanted := shedDen * s.Slab.Lacks(d.class, s.shedGoal(s.Slab.PagesOf(d.class)))
-	chains := s.hasChains()
-	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
+	chains, most := s.hasChainsToShed(), s.inVain+shedReads
+	for i := 0; i < shedStep && len(d.candidates) < wanted && s.inVain < most; i++ {
 		g := s.Index.SegmentOf(d.at)
 		d.visited += int64(g.live)
 		g.Each(func(r arena.Ref) {
@@ -189,7 +197,11 @@ func (s *Store) findCandidates() {
 				return // the common case; reading entries takes longer than everything else here
 			}
 			e := Entry(s.Slab.At(r))
-			if !own && !s.chainHas(e, d.class) || !s.evictable(r, e) {
+			if !own && !s.chainHas(e, d.class) {
+				return
+			}
+			if !s.evictable(r, e) {
+				s.inVain++
 				return
 			}
 			if worthNs := s.worthNs(e); worthNs <= d.mostNs {

@@ -34,6 +34,7 @@ type Store struct {
 	evictSeed      uint64                    // the state of the random numbers of evict
 	Used           arena.Meter               // read without the lock
 	Exhausted      atomic.Bool               // the last reclaim step found no memory to free
+	inVain         int64                     // see SearchedInVain
 	compaction     compaction
 	shedding       shedding
 	resumeNs       int64 // NowNs before the look, restored at its end
