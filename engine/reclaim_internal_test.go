@@ -45,6 +45,7 @@ func TestReclaimingBesideManyIDs(t *testing.T) {
 // bound then read no entries in vain. When some holds are settled, a search of a bounded length finds their limiters,
 // which make room for others.
 func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const settled, takes, mostOnce, mostPerTake = 100, 3000, 4 * reclaimReads, 2500
 	table := NewTable(Options{Shards: 1, MaxMemoryBytes: 4 << 20})
 	at, out := Stamp{NowNs: 1_800_000_000e9}, make([]Decision, 1)
@@ -58,7 +59,8 @@ func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
 	made, refused := []string{}, 0
 	for refused < 500 {
 		id := fmt.Sprintf("hold-%09d", len(made)+refused)
-		d := do(Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9})
+		op := Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9}
+		d := do(op)
 		if d.Allowed == 1 {
 			made = append(made, id)
 		} else {

@@ -14,9 +14,10 @@ import (
 // backupName is the directory, within the data directory, that holds the files of a backup while it is being read.
 const backupName = "backup.tmp"
 
-// Backup flushes the changes and returns a copy of the state, for Restore. Decisions continue meanwhile. The copy shares its
-// files with the store. It takes disk space only for files that the store deletes before the copy is closed. Backup
-// fails with ErrNoDisk without a data directory, ErrBackingUp while another backup is open, ErrNoLinks, or ErrClosed.
+// Backup flushes the changes and returns a copy of the state, for Restore. Decisions continue meanwhile. The copy
+// shares its files with the store. It takes disk space only for files that the store deletes before the copy is
+// closed. Backup fails with ErrNoDisk without a data directory, ErrBackingUp while another backup is open,
+// ErrNoLinks, or ErrClosed.
 func (n *Node) Backup() (*limiter.Backup, error) {
 	if n.store == nil {
 		return nil, ErrNoDisk

@@ -40,9 +40,9 @@ func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte,
 	return j, record, errors.Join(err, iter.Close())
 }
 
-// readLast finds the last image record, which ends an image, or the clock record that ends the last finished flush. What
-// follows a finished flush is the beginning of one that a crash has interrupted: its limiters, holds and events are from
-// different moments, so it is not read, and the next write deletes it.
+// readLast finds the last image record, which ends an image, or the clock record that ends the last finished flush.
+// What follows a finished flush is the beginning of one that a crash has interrupted: its limiters, holds and events
+// are from different moments, so it is not read, and the next write deletes it.
 func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err error) {
 	last, err := itemNumber(iter.Key())
 	if err != nil {

@@ -118,9 +118,9 @@ func (s *Store) evictable(r arena.Ref, e Entry) bool {
 	return !held
 }
 
-// hasEvictable reports whether there are remembered answers, or more limiters than sets of allocations. It reads
+// hasEvictable reports whether the store has more limiters and remembered answers than sets of allocations. It reads
 // counters only, so a shard that is full of holds is not searched. It also reports true if the only limiters without
-// allocations share bundles with others. Allocations whose limiter is gone, until they are collected, count for another.
+// allocations share bundles with others. Until they are collected, allocations whose limiter is gone count for another.
 func (s *Store) hasEvictable() bool {
 	n := s.Counts.Entries[KindToken] - s.Counts.Entries[kindAllocations]
 	for a := range rule.NumAlgorithms {
