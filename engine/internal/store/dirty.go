@@ -11,9 +11,9 @@ type Change struct{ Key, Value []byte }
 // pages. The number of entries that were stored bounds its list of removals.
 type changeLog struct {
 	on      bool
+	joint   bool     // see Joint
 	pages   []uint32 // pages with dirty bits
 	removed removals // stored entries that are gone
-	joint   bool     // see Joint
 }
 
 // removals are storage keys with their lengths, in pieces. If limiters become idle soon after their use, a drain
