@@ -1,6 +1,7 @@
 package raftstore_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -18,6 +19,16 @@ func (c *cluster) decideOn(n *raftstore.Node, ops ...engine.Op) []engine.Decisio
 	out := make([]engine.Decision, len(ops))
 	require.Eventually(c.t, func() bool { return n.Decide(ops, out) == nil }, patience, 10*time.Millisecond)
 	return out
+}
+
+// refusal returns the error with which a node refuses operations. A node that does not know its leader yet cannot tell.
+func (c *cluster) refusal(decide func([]engine.Op, []engine.Decision) error, ops ...engine.Op) (err error) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		err = decide(ops, make([]engine.Decision, len(ops)))
+		return !errors.Is(err, limiter.ErrClusterDown)
+	}, patience, 10*time.Millisecond)
+	return err
 }
 
 func quota(key string, most int64) engine.Op {

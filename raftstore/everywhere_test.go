@@ -67,7 +67,7 @@ func TestANetworkNeedsTheNewestFormat(t *testing.T) {
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Oldest }, patience, 10*time.Millisecond)
 	block := blockEverywhere("ip:10.0.0.0/8")
 	block.High = true
-	require.ErrorIs(t, leader.Decide([]engine.Op{block}, make([]engine.Decision, 1)), limiter.ErrOldMember)
+	require.ErrorIs(t, c.refusal(leader.Decide, block), limiter.ErrOldMember)
 	c.stop(1)
 	c.opts[1].Format = wire.Version
 	c.restart(1)

@@ -39,9 +39,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 				10*time.Millisecond)
 		}
 		require.EqualValues(t, older, n.AgreeOnFormat())
-		out := make([]engine.Decision, 2)
-		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), ofTheNewest("p")}, out), limiter.ErrOldMember)
-		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), limiter.ErrOldMember)
+		require.ErrorIs(t, c.refusal(n.Decide, quota("key", 10), ofTheNewest("p")), limiter.ErrOldMember)
+		require.ErrorIs(t, c.refusal(n.DecideAtomic, ofTheNewest("p")), limiter.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
 	require.EqualValues(t, 1, c.decideOn(c.nodes[1], blockOf("blocked"))[0].Allowed, "a block needs no new format")

@@ -80,8 +80,7 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 	count := onText(engine.CountSet, "k")
 	count.Script.Args[0] = 7
 	for i, n := range c.nodes[:2] {
-		require.ErrorIs(t, n.Decide([]engine.Op{onText(engine.TextSet, "k", "v")}, make([]engine.Decision, 1)),
-			limiter.ErrOldMember, "node %d", i)
+		require.ErrorIs(t, c.refusal(n.Decide, onText(engine.TextSet, "k", "v")), limiter.ErrOldMember, "node %d", i)
 		out := c.decideOn(n, count, onText(engine.CountGet, "k"))
 		require.EqualValues(t, 7, out[1].ScriptAnswer()[0])
 	}
