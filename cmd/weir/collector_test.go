@@ -71,7 +71,8 @@ func TestNodesWithALogCollectRarelyUnderLoad(t *testing.T) {
 	for name, start := range map[string]func() *process{
 		"cluster": func() *process { return startCluster(t, 1)[0] },
 		"alone": func() *process {
-			return startCommand(t, exec.Command(binary), "--durability=fsync", "--data-dir="+t.TempDir())
+			return startCommand(t, exec.Command(binary), "--durability=fsync", "--raft-addr=127.0.0.1:0",
+				"--data-dir="+t.TempDir())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
