@@ -21,7 +21,7 @@ var docSessions = map[string][]string{
 	"policies.md: > RL.POLICY SET lockout LIMIT STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS":   nil,
 	"policies.md: > RL.POLICY SET login LIMIT TOKENBUCKET 10/s 15 LAYOUT rate-limit:{key}:{policy}": nil,
 	"policies.md: > RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000":                              nil,
-	"policies.md: > RL.POLICY SET allowance LIMIT FIXED MONTH 100000000":                            nil,
+	"policies.md: > RL.POLICY SET allowance LIMIT FIXED MONTH 100000000 NOTIFY 80% 100% RECORD":     nil,
 	"policies.md: > RL.POLICY SET usual LIMIT FIXED MONTH 1000 LIMIT TOKENBUCKET 10/s 20":           nil,
 	"policies.md: > RL.CHECK org acme team core user 42 COST 3": {
 		"RL.POLICY SET org LIMIT FIXED 1d 100", "RL.POLICY SET team LIMIT FIXED 1d 10",
