@@ -6,9 +6,9 @@ import "github.com/weir-project/weir/engine/internal/store"
 const drainRounds = 4
 
 // Drain hands out the changes since the last Drain and clears them. Of an operation, it hands out all changes or none,
-// whatever number of entries it changed. A chunk has at most maxChunk entries,
-// or a few megabytes. Two changes of one limiter are handed out in their order. Drain stops at the first error of emit,
-// and does not hand out that chunk again. No lock is held while emit runs. Drain must not run concurrently with itself.
+// whatever number of entries it changed. A chunk has at most maxChunk entries, or a few megabytes. Two changes of one
+// limiter are handed out in their order. Drain stops at the first error of emit, and does not hand out that chunk
+// again. No lock is held while emit runs. Drain must not run concurrently with itself.
 //
 // Drain runs beside decisions. Of each shard it hands out the state of one moment. If operations have changed several
 // shards, or written events, it goes on for a few rounds, until a round has less than a chunk. It then stops decisions

@@ -283,7 +283,7 @@ type opEvents struct {
 }
 
 // add takes the events of an operation that the shard has just carried out. A table without replicas writes them at
-// once, before Drain sees what the operation has changed.
+// once, under the lock of the shard: between two shards of a batch Drain may stop all decisions.
 func (b *batchEvents) add(s *shard, number int, op *Op) {
 	switch {
 	case op.Code < OpCheck || len(s.told) == 0:

@@ -146,7 +146,7 @@ func (s *serveCmd) Run() error {
 	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
 }
 
-// untilItEnds waits for a signal, or for the error of a listener. After it signals have their default effect.
+// untilItEnds waits for a signal or the error of a listener. It then restores the default effect of signals.
 func untilItEnds(ctx context.Context, stop func(), failed <-chan error, log *slog.Logger) error {
 	defer stop()
 	select {
