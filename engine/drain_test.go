@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,5 +111,48 @@ func drainBeside(t *testing.T, ops []Op, decide func(*Table, Stamp, []Op, []Deci
 			require.NoError(t, err)
 		}
 		check(again)
+	}
+}
+
+// TestADrainBesideBatches checks that a Drain that runs beside batches hands out a limiter together with its event: each
+// check makes a limiter and takes the share of its limit that is told.
+func TestADrainBesideBatches(t *testing.T) {
+	limit := Limit{Algorithm: FixedWindow, WindowNs: MaxWindowNs, Max: 100}
+	told := &Policy{Limits: []PolicyLimit{{Limit: limit, Notify: "\x01"}}}
+	table := NewTable(Options{Shards: 8, TrackChanges: true})
+	set := Op{Code: OpPolicy, Key: []byte("told"), Policy: &PolicyChange{Terms: told}}
+	table.Decide(drainAt, []Op{set}, make([]Decision, 1))
+	var stop atomic.Bool
+	var keys atomic.Int64
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer stop.Store(true)
+	for range 2 {
+		writers.Go(func() {
+			ops, out := make([]Op, 32), make([]Decision, 32)
+			for !stop.Load() {
+				for i := range ops {
+					key := fmt.Append(nil, "key", keys.Add(1))
+					ops[i] = Op{Code: OpCheck, Text: []byte("told"), Key: key, Cost: 1}
+				}
+				table.Decide(drainAt, ops, out)
+			}
+		})
+	}
+	var stored []Change
+	for keys.Load() < 60_000 { // the log of events drops none of them
+		require.NoError(t, table.Drain(8, func(changes []Change) error {
+			for _, c := range changes {
+				stored = append(stored, Change{Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Value)})
+			}
+			return nil
+		}))
+		again := NewTable(Options{Shards: 2})
+		for _, c := range stored {
+			_, err := again.Load(drainAt, c.Key, c.Value)
+			require.NoError(t, err)
+		}
+		_, at, _ := again.Events(0, 0)
+		require.EqualValues(t, again.Len(drainAt), at.Last)
 	}
 }
