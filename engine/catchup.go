@@ -43,7 +43,8 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 		s.Vanish(c)
 		return
 	}
-	if len(limitChanges) > 0 {
+	keep := s.keepsHolds(limitChanges)
+	if !keep {
 		s.EndAllocations(c, limitChanges[0].AtNs)
 	}
 	x := bringing{limit: old, state: readOutcome(c.Entry)}
@@ -53,13 +54,23 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 			return
 		}
 	}
-	s.Renew(c, l, len(limitChanges) == 0)
+	s.Renew(c, l, keep)
 	if store.HasLog(c.Entry.Kind()) {
 		s.CutLog(c.Entry, x.cutNs)
 	} else {
 		x.state.write(c.Entry)
 	}
 	s.Renewed(c)
+}
+
+// keepsHolds reports whether holds that a limiter counts give units back after the changes as before them.
+func (s *shard) keepsHolds(limitChanges []limitChange) bool {
+	for i := range limitChanges {
+		if s.FewHolds || !limitChanges[i].sameWindows {
+			return false
+		}
+	}
+	return true
 }
 
 // changesAlgorithm reports whether a limiter of a limit starts empty on the way.

@@ -87,6 +87,13 @@ func sameLimit(a, b *PolicyLimit) bool {
 	return x == y && sameZone(a.Zone, b.Zone)
 }
 
+// sameWindows reports whether two limits count in the same windows. Their maximum may differ.
+func sameWindows(a, b *PolicyLimit) bool {
+	x, y := a.Limit, b.Limit
+	x.Max, x.Since = y.Max, y.Since
+	return x == y && x.Algorithm >= FixedWindow && x.Algorithm <= SlidingCounter && sameZone(a.Zone, b.Zone)
+}
+
 func sameZone(a, b *Zone) bool {
 	return a == b || a != nil && b != nil && a.Name == b.Name && slices.Equal(a.Changes, b.Changes)
 }
@@ -262,6 +269,8 @@ func (p *Policy) endedBefore(pattern string, key []byte, since rule.Moment) rule
 type limitChange struct {
 	boundary
 	to *PolicyLimit
+	// sameWindows: no window begins or ends at another time, so holds give units back as before.
+	sameWindows bool
 }
 
 // limitChanges returns the changes of a limit for a key, from the moment since when a limiter's limit was in force
@@ -284,7 +293,7 @@ func (p *Policy) limitChanges(key []byte, number int, old *Limit, untilNs int64)
 		if to == nil && was == nil || to != nil && was != nil && sameLimit(to, was) {
 			continue
 		}
-		found = append(found, limitChange{at, to})
+		found = append(found, limitChange{at, to, to != nil && was != nil && sameWindows(to, was)})
 		was = to
 	}
 	return found

@@ -279,11 +279,13 @@ func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
 			}
 			l.pass(nowNs)
 			used, debt := l.used(), positive(minus(num(0), l.left()))
-			for k := range l.list {
-				l.list[k].of = nil
+			was, bucket := l.limit, l.limit.Algorithm == engine.TokenBucket || l.limit.Algorithm == engine.LeakyBucket
+			if l.limit, was.Max = limits[i], limits[i].Max; bucket || was != l.limit {
+				for k := range l.list {
+					l.list[k].of = nil
+				}
 			}
-			l.limit = limits[i]
-			if a := l.limit.Algorithm; a == engine.TokenBucket || a == engine.LeakyBucket {
+			if bucket {
 				cut := positive(minus(minus(num(0), l.left()), debt)) // beyond the new size
 				l.list = []heldUnits{{minus(used, cut), nil, nowNs}}
 			}

@@ -118,7 +118,7 @@ func (g *holdTraffic) change() engine.Op {
 		if limits[i].Rate.Units > 0 {
 			limits[i].Rate.Units = 1 + g.Int64N(2*limits[i].Rate.Units)
 		}
-		if limits[i].Algorithm == engine.SlidingLog {
+		if limits[i].Algorithm == engine.SlidingLog && g.IntN(2) == 0 {
 			limits[i].WindowNs = 1 + g.Int64N(9e9)
 		}
 	}

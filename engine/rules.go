@@ -21,7 +21,8 @@ const (
 	// RulesManyBlocks: the version of a block everywhere is a part of its entry and not of the order (order.go), and
 	// more blocks everywhere may be in force.
 	RulesManyBlocks
-	// RulesManyHolds: a limiter may have MaxAllocations allocations of holds instead of MaxHolders.
+	// RulesManyHolds: a limiter may have MaxAllocations allocations of holds instead of MaxHolders. They outlast a
+	// change of the maximum of a window.
 	RulesManyHolds
 	// RulesNewest are the rules of a table on which SetRules was not called.
 	RulesNewest = RulesManyHolds

@@ -89,3 +89,33 @@ func TestAnUncountedExtensionGivesNothingBack(t *testing.T) {
 		}
 	}
 }
+
+// TestATopUpLeavesHoldsOpen checks that a hold gives back what it did not use, although the maximum of the window has
+// changed meanwhile, once or several times. A change of the window itself leaves nothing to give back.
+func TestATopUpLeavesHoldsOpen(t *testing.T) {
+	for change, left := range map[string]int64{
+		"RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC":                                                        290,
+		"RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC NOTIFY 50%":                                             290,
+		"RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC|RL.POLICY OVERRIDE p k NONE":                            90,
+		"RL.POLICY OVERRIDE p * LIMIT FIXED MONTH 300 TZ UTC|RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 400 TZ UTC":    390,
+		"RL.POLICY SET p LIMIT FIXED MONTH 70 TZ UTC":                                                                60,
+		"RL.POLICY SET p LIMIT FIXED MONTH 100 TZ Europe/Berlin":                                                     20,
+		"RL.POLICY SET p LIMIT FIXED FOREVER 100":                                                                    20,
+		"RL.POLICY SET p LIMIT FIXED FOREVER 100|RL.POLICY SET p LIMIT FIXED MONTH 100 TZ UTC":                       20,
+		"RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC|RL.CHECK p k COST 0|RL.POLICY OVERRIDE p k NONE":        90,
+		"RL.POLICY SHADOW p ON|RL.POLICY SHADOW p OFF|RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC":           290,
+		"RL.POLICY OVERRIDE p k LIMIT FIXED MONTH 300 TZ UTC|RL.EXTEND h 100 SEQ 1|RL.POLICY SET p LIMIT FIXED 1m 5": 290,
+	} {
+		for _, end := range []string{"RL.COMMIT h 10", "RL.COMMIT h 10 KEEP|RL.CANCEL h"} {
+			t.Run(change+"|"+end, func(t *testing.T) {
+				c := newTestServer(t, Config{}).client(t)
+				c.say("RL.POLICY SET p LIMIT FIXED MONTH 100 TZ UTC")
+				require.Contains(t, c.say("RL.RESERVE p k 80 1m ID h"), "1 20 ")
+				for _, line := range strings.Split(change+"|"+end, "|") {
+					require.NotContains(t, c.say(line), "-ERR", line)
+				}
+				require.Contains(t, c.say("RL.CHECK p k COST 0"), fmt.Sprintf("1 %d ", left))
+			})
+		}
+	}
+}

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// The allocations of a limiter are the units that holds may give back to it: a set of leases
-// in an entry of their own, with the limiter's name and limit. They are valid for the current
-// state of the limiter only. When the limiter becomes idle, is dropped or gets another limit,
-// nothing can be given back any more, and the allocations are void.
+// The allocations of a limiter are the units that holds may give back to it: a set of leases in an entry of their own,
+// with the limiter's name and limit. They are valid for the current state of the limiter only. When the limiter becomes
+// idle, is dropped or gets a limit that counts otherwise, nothing can be given back any more, and the allocations are
+// void.
 //
 // An allocation that ends by itself gives its units back as of its end, even if the store
 // notices the end later. Every decision on the limiter first gives back ended allocations
