@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -285,4 +286,33 @@ func TestRulesOfHolds(t *testing.T) {
 	require.Equal(t, engine.RulesManyHolds, wire.RulesOf(14))
 	require.Equal(t, engine.RulesNewest, wire.RulesOf(wire.Version))
 	require.EqualValues(t, 14, wire.Preferred(&engine.Op{Code: engine.OpReserve}))
+}
+
+// TestEveryPartHasAFormat checks that the parts of operations are those for which FormatOf was written. A member that
+// does not know a part would apply the entry without it, and diverge: give a new part its format in FormatOf, and then
+// name it here.
+func TestEveryPartHasAFormat(t *testing.T) {
+	for part, names := range map[reflect.Type]string{
+		reflect.TypeFor[engine.Op](): "Code Partial Dry High Keep Else Key Limit Cost WaitNs TTLNs ID Asks Text From Also " +
+			"Calendar Incr Policy Script",
+		reflect.TypeFor[engine.Pair]():         "Policy Key",
+		reflect.TypeFor[engine.Limit]():        "Algorithm Mode Strikes Rate Max WindowNs Steps Since",
+		reflect.TypeFor[engine.PolicyChange](): "Do Reset Terms Own If Version",
+		reflect.TypeFor[engine.Policy](): "Name Version Limits Shadow Disabled RetryNs Reserved Owner Layout ReportNs Record " +
+			"Overrides",
+		reflect.TypeFor[engine.PolicyLimit](): "Limit WaitNs Zone Notify",
+		reflect.TypeFor[engine.Override]():    "Pattern Limits UntilNs",
+	} {
+		var found []string
+		for f := range part.Fields() {
+			if f.IsExported() && !f.Anonymous {
+				found = append(found, f.Name)
+			}
+		}
+		require.Equal(t, names, strings.Join(found, " "), part.String())
+	}
+	require.EqualValues(t, 22, engine.NumOps)
+	change := engine.PolicyChange{Do: engine.PolicyUnoverride + 1}
+	require.False(t, change.Valid([]byte("p")), "a new PolicyDo")
+	require.EqualValues(t, 6, engine.Forever)
 }
