@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/hashicorp/raft"
@@ -17,16 +18,22 @@ type Raft struct {
 	Ended chan struct{}
 }
 
-// Await waits for the Raft library's answer, or for the end of the library. The future's Error method alone is not
-// enough, because the library may never answer a request that it accepts while it shuts down.
+// Await waits for the Raft library's answer, or for the end of the library, which may never answer a request that it
+// accepts while it shuts down: the queue of its FSM is dropped.
 func (c *Raft) Await(f raft.Future) error {
-	answer := make(chan error, 1)
-	go func() { answer <- f.Error() }()
-	select {
-	case err := <-answer:
-		return err
-	case <-c.Ended:
-		return raft.ErrRaftShutdown
+	c.endWith(f)
+	return f.Error()
+}
+
+// endWith makes the end of the library end the wait for a future. The library has a field for that, and sets it for
+// some requests only. Error is the one that reads it.
+func (c *Raft) endWith(f raft.Future) {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return // answered already
+	}
+	if end := v.Elem().FieldByName("ShutdownCh"); end.IsValid() && end.IsNil() {
+		end.Set(reflect.ValueOf(c.Ended))
 	}
 }
 
