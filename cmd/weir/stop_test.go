@@ -84,6 +84,7 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 		return []string{"--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key,
 			"--raft-tls-ca-file=" + nodesCA.File}
 	}
+	turns := make(chan struct{}, 2) // more clusters at once starve each other, and rightly warn of it
 	for name, stop := range map[string]func([]*process){
 		"at once":           interruptAll,
 		"leader first":      oneByOne,
@@ -94,6 +95,8 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 			" with TLS": withTLS} {
 			t.Run(name+kind, func(t *testing.T) {
 				t.Parallel()
+				turns <- struct{}{}
+				defer func() { <-turns }()
 				nodes := startCluster(t, 3, more)
 				for i, p := range nodes {
 					require.NoError(t, second(p.dial().Do("PING")))
