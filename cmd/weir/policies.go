@@ -60,7 +60,8 @@ func (l *policyLoader) keep(n policyNode) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	done := make(chan struct{})
-	due := l.apply(n) != nil
+	_, cluster := n.(limiter.Replica)
+	due := cluster || l.apply(n) != nil
 	var running sync.WaitGroup
 	running.Go(func() { l.run(n, due, hangup, done) })
 	return func() {
@@ -75,15 +76,15 @@ func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done
 	retry := time.NewTicker(policyRetryEvery)
 	defer retry.Stop()
 	for {
+		if due {
+			due = l.apply(n) != nil
+		}
 		select {
 		case <-done:
 			return
 		case <-hangup:
 			due = l.reload()
 		case <-retry.C:
-		}
-		if due {
-			due = l.apply(n) != nil
 		}
 	}
 }
@@ -99,8 +100,15 @@ func (l *policyLoader) reload() bool {
 	return true
 }
 
-// apply applies the changes of the file. After an error the caller may try again.
+// apply applies the changes of the file. After an error the caller may try again. A node that starts has not applied its
+// log yet, so it first waits for the policies that its cluster has.
 func (l *policyLoader) apply(n policyNode) error {
+	if cluster, ok := n.(limiter.Replica); ok {
+		if err := cluster.ReadIndex(); err != nil {
+			l.waits(err)
+			return err
+		}
+	}
 	ops, foreign := l.file.Changes(n.Policies(), n.Now().NowNs)
 	refused := 0
 	for from := 0; from < len(ops); from += policiesAtOnce {

@@ -60,6 +60,25 @@ func TestPolicyFileOfAServer(t *testing.T) {
 	p.stop()
 }
 
+// TestPolicyFileOfACluster checks that a node of a cluster compares its policy file with the policies of the cluster, and
+// not with those that it has before it applies its log.
+func TestPolicyFileOfACluster(t *testing.T) {
+	path, dir := filepath.Join(t.TempDir(), "policies.yaml"), t.TempDir()
+	run := func(text, changes string) *process {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		p := start(t, "--policies", path, "--data-dir", dir, "--durability", "fsync", "--raft-addr", "127.0.0.1:0")
+		require.Eventually(t, func() bool { return strings.Contains(p.output(), "the policies of the file are applied") },
+			patience, 10*time.Millisecond)
+		require.Contains(t, p.output(), changes)
+		return p
+	}
+	run("owner: team\n"+loginPolicy, `"changes":1`).stop()
+	run("owner: team\n"+loginPolicy, `"changes":0`).stop()
+	p := run("owner: other\n"+loginPolicy, `"changes":0`)
+	require.Contains(t, p.output(), "belong to another owner")
+	p.stop()
+}
+
 // TestPolicyCommands checks that diff predicts apply, that apply is one step, and that an exported file does not
 // differ.
 func TestPolicyCommands(t *testing.T) {
