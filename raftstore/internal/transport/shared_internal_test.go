@@ -113,8 +113,13 @@ func TestSharedMessages(t *testing.T) {
 
 	image := raft.InstallSnapshotRequest{RPCHeader: header, Term: 5, Size: 5}
 	installed := raft.InstallSnapshotResponse{}
-	got = b.next(&raft.InstallSnapshotResponse{Success: true}, nil)
+	led, got := make(chan raft.RPC, 1), make(chan raft.RPC, 1)
+	go func() {
+		led <- <-b.next(nil, nil)
+		got <- <-b.next(&raft.InstallSnapshotResponse{Success: true}, nil)
+	}()
 	require.NoError(t, a.InstallSnapshot("b", b.addr, &image, &installed, io.LimitReader(zeros{}, 5)))
+	require.Equal(t, &raft.AppendEntriesRequest{RPCHeader: header, Term: 5}, (<-led).Command)
 	require.Equal(t, &image, (<-got).Command)
 	require.True(t, installed.Success)
 

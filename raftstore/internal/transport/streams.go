@@ -31,14 +31,33 @@ func (s *Shared) passOn(from <-chan raft.RPC) {
 		select {
 		case rpc := <-from:
 			s.note(rpc.Command)
-			select {
-			case s.rpcs <- rpc:
-			case <-s.done:
+			if image, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok && !s.pass(heartbeatOf(image)) || !s.pass(rpc) {
 				return
 			}
 		case <-s.done:
 			return
 		}
+	}
+}
+
+// pass passes a message to the consumer. It returns false if the transport is closed before.
+func (s *Shared) pass(rpc raft.RPC) bool {
+	select {
+	case s.rpcs <- rpc:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// heartbeatOf returns a heartbeat of the leader that sends an image. In the library a candidate that gets an image of
+// its own term knows the leader from then on, and yet stays a candidate. If the leader ends before its next heartbeat,
+// the candidate refuses all pre-votes for its sake, without end. A heartbeat before the image makes it a follower, as
+// Raft demands (section 5.2). Seen in hashicorp/raft 1.7.3 and 1.8.0.
+func heartbeatOf(image *raft.InstallSnapshotRequest) raft.RPC {
+	return raft.RPC{
+		Command:  &raft.AppendEntriesRequest{RPCHeader: image.RPCHeader, Term: image.Term, Leader: image.Leader},
+		RespChan: make(chan raft.RPCResponse, 1),
 	}
 }
 
