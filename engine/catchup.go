@@ -43,9 +43,9 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 		s.Vanish(c)
 		return
 	}
-	keep := s.keepsHolds(limitChanges)
-	if !keep {
-		s.EndAllocations(c, limitChanges[0].AtNs)
+	ends := s.endsHolds(limitChanges)
+	if ends != nil {
+		s.EndAllocations(c, ends.AtNs)
 	}
 	x := bringing{limit: old, state: readOutcome(c.Entry)}
 	for i := range limitChanges {
@@ -54,7 +54,7 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 			return
 		}
 	}
-	s.Renew(c, l, keep)
+	s.Renew(c, l, ends == nil)
 	if store.HasLog(c.Entry.Kind()) {
 		s.CutLog(c.Entry, x.cutNs)
 	} else {
@@ -63,14 +63,15 @@ func (s *shard) bring(c *store.Cell, p *Policy, number int, key []byte, l *Limit
 	s.Renewed(c)
 }
 
-// keepsHolds reports whether holds that a limiter counts give units back after the changes as before them.
-func (s *shard) keepsHolds(limitChanges []limitChange) bool {
+// endsHolds returns the first change after which holds give nothing back, or nil. Those that have ended before give
+// their units back.
+func (s *shard) endsHolds(limitChanges []limitChange) *limitChange {
 	for i := range limitChanges {
 		if s.FewHolds || !limitChanges[i].sameWindows {
-			return false
+			return &limitChanges[i]
 		}
 	}
-	return true
+	return nil
 }
 
 // changesAlgorithm reports whether a limiter of a limit starts empty on the way.

@@ -243,3 +243,39 @@ func TestAHoldKeepsItsUnits(t *testing.T) {
 		})
 	}
 }
+
+// TestChangesOfHeldLimitsNeedNoLook checks that holds give the same units back through changes of a maximum and of a
+// window, whether or not somebody asks for the limiter in between.
+func TestChangesOfHeldLimitsNeedNoLook(t *testing.T) {
+	kept := 0
+	for seed := range uint64(3000) {
+		r := seeded(seed)
+		l := heldLimits[[]string{"fixed", "log", "counter"}[r.IntN(3)]]
+		asked, idle := newHolds(t, map[string]engine.Limit{"p": l}), newHolds(t, map[string]engine.Limit{"p": l})
+		do := func(op engine.Op) {
+			asked.do(op)
+			idle.do(op)
+			asked.left("p", "k")
+		}
+		for i := range 1 + r.Int64N(3) {
+			do(reserve(fmt.Sprint("h", i), 1+r.Int64N(30), 1+r.Int64N(40e9), "p", "k"))
+		}
+		for range 1 + r.IntN(3) {
+			ns := r.Int64N(30e9)
+			asked.pass(ns)
+			idle.pass(ns)
+			asked.left("p", "k")
+			if l.Max = 50 + r.Int64N(100); r.IntN(3) == 0 {
+				l.WindowNs = (50 + r.Int64N(100)) * 1e9
+			}
+			do(setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{{Limit: l}}}))
+		}
+		require.Equal(t, asked.left("p", "k"), idle.left("p", "k"), "seed %d", seed)
+		do(cancel("h0"))
+		require.Equal(t, asked.left("p", "k"), idle.left("p", "k"), "seed %d", seed)
+		if idle.left("p", "k") == l.Max {
+			kept++
+		}
+	}
+	require.Greater(t, kept, 300)
+}
