@@ -32,8 +32,8 @@ const (
 	Keep
 )
 
-// CheckOptions are the options that RL.CHECK had in version 0.1.0. No policy may have their names. A policy may have the
-// word of a later option already, so that is not added here.
+// CheckOptions are the options that RL.CHECK had in version 0.1.0. No policy may have their names. A policy may have
+// the word of a later option already, so that is not added here.
 const CheckOptions = Cost | Partial | Priority | From | ID
 
 var optionWords = [...]struct {

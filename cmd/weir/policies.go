@@ -100,8 +100,8 @@ func (l *policyLoader) reload() bool {
 	return true
 }
 
-// apply applies the changes of the file. After an error the caller may try again. A node that starts has not applied its
-// log yet, so it first waits for the policies that its cluster has.
+// apply applies the changes of the file. After an error the caller may try again. A node that starts has not applied
+// its log yet, so it first waits for the policies that its cluster has.
 func (l *policyLoader) apply(n policyNode) error {
 	if cluster, ok := n.(limiter.Replica); ok {
 		if err := cluster.ReadIndex(); err != nil {

@@ -67,8 +67,8 @@ func TestPolicyFileOfACluster(t *testing.T) {
 	run := func(text, changes string) *process {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		p := start(t, "--policies", path, "--data-dir", dir, "--durability", "fsync", "--raft-addr", "127.0.0.1:0")
-		require.Eventually(t, func() bool { return strings.Contains(p.output(), "the policies of the file are applied") },
-			patience, 10*time.Millisecond)
+		applied := func() bool { return strings.Contains(p.output(), "the policies of the file are applied") }
+		require.Eventually(t, applied, patience, 10*time.Millisecond)
 		require.Contains(t, p.output(), changes)
 		return p
 	}

@@ -31,7 +31,8 @@ func (s *Shared) passOn(from <-chan raft.RPC) {
 		select {
 		case rpc := <-from:
 			s.note(rpc.Command)
-			if image, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok && !s.pass(heartbeatOf(image)) || !s.pass(rpc) {
+			image, ok := rpc.Command.(*raft.InstallSnapshotRequest)
+			if ok && !s.pass(heartbeatOf(image)) || !s.pass(rpc) {
 				return
 			}
 		case <-s.done:
@@ -56,7 +57,7 @@ func (s *Shared) pass(rpc raft.RPC) bool {
 // Raft demands (section 5.2). Seen in hashicorp/raft 1.7.3 and 1.8.0.
 func heartbeatOf(image *raft.InstallSnapshotRequest) raft.RPC {
 	return raft.RPC{
-		Command:  &raft.AppendEntriesRequest{RPCHeader: image.RPCHeader, Term: image.Term, Leader: image.Leader},
+		Command:  &raft.AppendEntriesRequest{RPCHeader: image.RPCHeader, Term: image.Term},
 		RespChan: make(chan raft.RPCResponse, 1),
 	}
 }
