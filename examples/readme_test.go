@@ -19,6 +19,8 @@ type readme struct {
 	path  string
 	start []string // the commands that install and start the example, one a line
 	steps []step
+	// events is the command that reads the events, or empty.
+	events string
 }
 
 // step is a list of commands and the answer of the last one.
@@ -33,6 +35,7 @@ const (
 	redisCLI = "redis-cli -p 6380 "
 	curl     = "curl -i "
 	weirCLI  = "weir serve"
+	eventCLI = "weir events "
 	backend  = "python3 -m http.server --bind 127.0.0.1 --protocol HTTP/1.1 3000"
 )
 
@@ -67,6 +70,8 @@ func (r *readme) add(t *testing.T, commands []string) {
 	switch first := commands[0]; {
 	case strings.HasPrefix(first, redisCLI), strings.HasPrefix(first, curl):
 		r.steps = append(r.steps, step{commands: commands})
+	case strings.HasPrefix(first, eventCLI):
+		r.events = first
 	case strings.HasPrefix(first, weirCLI), first == backend:
 	default:
 		require.Empty(t, r.start, "%s: two blocks that start the example", r.path)

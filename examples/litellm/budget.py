@@ -1,21 +1,50 @@
 """A budget for LiteLLM: each call holds tokens in weir before it is sent, and takes what it used at its end."""
 
+import asyncio
 import logging
 import os
+import time
 import uuid
 
 import litellm
 from fastapi import HTTPException
 from litellm.integrations.custom_logger import CustomLogger
 from redis.asyncio import Redis
-from redis.exceptions import RedisError, ResponseError
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ClusterDownError, ConnectionError, RedisError, ResponseError, TimeoutError, TryAgainError
 
 POLICY = os.environ.get("POLICY", "llm")
 STEP = int(os.environ.get("STEP", "200"))  # tokens that a call holds beyond its prompt, and takes at a time
-TTL = os.environ.get("TTL", "60s")  # after this long without an extension the call is taken for dead
+TTL = int(os.environ.get("TTL", "600"))  # seconds without an extension, after which a call is taken for dead
+PATIENCE = 10  # seconds for which a command is repeated; weir counts repetitions once for --id-lifetime, 60 s
 
-# A repetition of RL.RESERVE or RL.EXTEND counts once, so redis-py may repeat them.
-redis = Redis.from_url("redis://" + os.environ.get("WEIR", "127.0.0.1:6380"), decode_responses=True)
+nodes = [
+    Redis.from_url(
+        "redis://" + address,
+        decode_responses=True,
+        socket_timeout=2,
+        socket_connect_timeout=2,
+        retry=Retry(NoBackoff(), 0),  # call repeats, at the next node
+    )
+    for address in os.environ.get("WEIR", "127.0.0.1:6380").split(",")
+]
+
+
+async def call(*words):
+    """Sends a command until a node answers what was decided. The ID of a hold, SEQ and RL.COMMIT make it count once."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        node = nodes[0]
+        try:
+            return await node.execute_command(*words)
+        except RedisError as err:
+            again = isinstance(err, (ConnectionError, TimeoutError, ClusterDownError, TryAgainError))
+            if time.monotonic() > end or not again and not str(err).startswith(("UNKNOWN ", "OVERLOADED ")):
+                raise
+        if node is nodes[0]:  # else another call has gone on to the next node
+            nodes.append(nodes.pop(0))
+        await asyncio.sleep(0.1)
 
 
 def payer(key):
@@ -40,19 +69,26 @@ class Spent(litellm.RateLimitError):
 class Hold:
     """The tokens that one call holds, and those that it has used."""
 
-    def __init__(self, name, held, used):
-        self.name, self.held, self.used, self.extensions = name, held, used, 0
+    def __init__(self, payer, used):
+        # Not litellm_call_id: a client may choose that, and two calls with one name would hold once.
+        self.name, self.payer, self.used, self.held, self.extensions = uuid.uuid4().hex, payer, used, 0, 0
+        self.until = 0  # weir ends the hold by itself, not before this time
         self.began = False  # an answer has come
+
+    async def reserve(self, tokens):
+        self.held, self.until = tokens, time.monotonic() + TTL
+        return await call("RL.RESERVE", POLICY, self.payer, tokens, f"{TTL}s", "EXPIRE", "take", "ID", self.name)
 
     async def cover(self, tokens):
         """Counts tokens as used. It raises an error if the budget has no room for them."""
         self.used += tokens
         if self.used <= self.held:
             return
-        number = self.extensions + 1
+        number, until = self.extensions + 1, time.monotonic() + TTL
         more = self.used - self.held + STEP
-        answer = await redis.execute_command("RL.EXTEND", self.name, more, "SEQ", number, "PARTIAL")
-        self.extensions += 1 if answer[0] else 0
+        answer = await call("RL.EXTEND", self.name, more, "SEQ", number, "PARTIAL")
+        if answer[0]:
+            self.extensions, self.until = number, until
         self.held = int(answer[5])
         if self.used > self.held:
             raise Spent()
@@ -60,9 +96,17 @@ class Hold:
     async def commit(self, tokens):
         """Ends the hold. Its true cost counts even beyond the budget."""
         try:
-            await redis.execute_command("RL.COMMIT", self.name, tokens)
-        except ResponseError as err:  # it was committed before
-            logging.warning("%s: %s", self.name, err)
+            await call("RL.COMMIT", self.name, tokens)
+        except ResponseError as err:
+            if not str(err).startswith("NOHOLD "):
+                raise
+            # The hold has ended by itself, and all of it was taken. Before that time, a server alone forgot it in a
+            # crash, and nothing was taken.
+            rest = tokens - self.held if time.monotonic() > self.until else tokens
+            if rest > 0:
+                if not (await self.reserve(1))[0]:
+                    raise
+                await call("RL.COMMIT", self.name, rest)
 
 
 class Budget(CustomLogger):
@@ -71,19 +115,16 @@ class Budget(CustomLogger):
         self.holds = {}  # by name, of the calls that run here
 
     async def async_pre_call_hook(self, user_api_key_dict, cache, data, call_type):
-        # Not litellm_call_id: a client may choose that, and two calls with one name would hold once.
-        name = uuid.uuid4().hex
         prompt = litellm.token_counter(model=data.get("model", ""), messages=data.get("messages") or [])
+        hold = Hold(payer(user_api_key_dict), prompt)
         try:
-            answer = await redis.execute_command(
-                "RL.RESERVE", POLICY, payer(user_api_key_dict), prompt + STEP, TTL, "EXPIRE", "take", "ID", name
-            )
+            answer = await hold.reserve(prompt + STEP)
         except RedisError as err:
             raise HTTPException(503, f"the budget cannot be asked: {err}")
         if not answer[0]:
             raise denied(answer)
-        self.holds[name] = Hold(name, prompt + STEP, prompt)
-        data.setdefault("metadata", {})["hold"] = name
+        self.holds[hold.name] = hold
+        data.setdefault("metadata", {})["hold"] = hold.name
         return data
 
     async def async_post_call_streaming_iterator_hook(self, user_api_key_dict, response, request_data):
@@ -114,7 +155,11 @@ class Budget(CustomLogger):
     async def end(self, name, tokens):
         hold = self.holds.pop(name, None)
         if hold:
-            await hold.commit(hold.used if tokens is None else tokens)
+            tokens = hold.used if tokens is None else tokens
+            try:
+                await hold.commit(tokens)
+            except RedisError as err:  # if weir has the hold, all of it counts as used after TTL
+                logging.error("the budget did not learn of %d tokens of %s: %s", tokens, hold.payer, err)
 
 
 budget = Budget()
