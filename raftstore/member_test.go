@@ -175,6 +175,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		o.NodeID, o.Listener = "other", listener(t)
 		_, err := raftstore.OpenAlone(o)
 		require.ErrorIs(t, err, failure.ErrOtherNode)
+		require.ErrorContains(t, err, `it is of node "n0", and this is node "other": start it with --node-id n0, or`)
 	})
 	t.Run("of a server that ran alone", func(t *testing.T) {
 		dir := t.TempDir()
@@ -185,6 +186,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		o.DataDir, o.Listener = dir, listener(t)
 		_, err = raftstore.OpenAlone(o)
 		require.ErrorIs(t, err, failure.ErrStandalone)
+		require.ErrorContains(t, err, ": start without these flags, or move the state: ")
 	})
 	t.Run("a server that runs alone", func(t *testing.T) {
 		_, err := persistence.Open(persistence.Options{DataDir: c.opts[0].DataDir, Table: engine.Options{}})

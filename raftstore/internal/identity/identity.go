@@ -80,8 +80,7 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 		return Identity{}, err
 	}
 	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
-		return Identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability",
-			failure.ErrStandalone)
+		return Identity{}, failure.ErrStandalone
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return Identity{}, err
 	}
@@ -98,8 +97,8 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	case !ok:
 		return want, Write(on, dir, want)
 	case !IsIncarnationOf(have.NodeID, want.NodeID):
-		return Identity{}, fmt.Errorf("%w: it belongs to %q, but --node-id is %q", failure.ErrOtherNode,
-			have.NodeID, want.NodeID)
+		return Identity{}, fmt.Errorf("%w: it is of node %q, and this is node %q: start it with --node-id %[2]s, or "+
+			"give this node a directory of its own", failure.ErrOtherNode, have.NodeID, want.NodeID)
 	case have.Diverged != "":
 		return Identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, failure.AdviceRejoin)
 	case have.Removed:
