@@ -29,21 +29,22 @@ nodes = [
     )
     for address in os.environ.get("WEIR", "127.0.0.1:6380").split(",")
 ]
+current = 0  # the node that is asked
 
 
 async def call(*words):
     """Sends a command until a node answers what was decided. The ID of a hold, SEQ and RL.COMMIT make it count once."""
+    global current
     end = time.monotonic() + PATIENCE
     while True:
-        node = nodes[0]
+        asked = current
         try:
-            return await node.execute_command(*words)
+            return await nodes[asked].execute_command(*words)
         except RedisError as err:
             again = isinstance(err, (ConnectionError, TimeoutError, ClusterDownError, TryAgainError))
             if time.monotonic() > end or not again and not str(err).startswith(("UNKNOWN ", "OVERLOADED ")):
                 raise
-        if node is nodes[0]:  # else another call has gone on to the next node
-            nodes.append(nodes.pop(0))
+        current = (asked + 1) % len(nodes)
         await asyncio.sleep(0.1)
 
 
