@@ -4,7 +4,7 @@ import Redis from 'ioredis';
 
 const STEP = 50; // units that a run holds at a time; one step of its work costs no more
 const TTL = '60s'; // a run that says nothing for so long is dead, and what it held counts as used
-const PATIENCE = 300; // attempts, a tenth of a second apart, while weir has no leader
+const PATIENCE = 30; // seconds for which a call is repeated while weir has no leader
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -13,6 +13,7 @@ export class Spent extends Error {}
 // Weir is any of several nodes.
 export class Weir {
   constructor(addresses) {
+    this.current = 0; // the node that is asked
     // ioredis repeats a command by itself after a lost connection; a repetition counts once here, but call does it.
     this.nodes = addresses.map((address) => {
       const [host, port] = address.split(':');
@@ -23,16 +24,18 @@ export class Weir {
 
   // call sends a command. A repetition is safe: the ID of a hold, SEQ and COMMIT make it count once.
   async call(...words) {
-    for (let attempt = 0; attempt < PATIENCE; attempt++) {
+    for (const end = Date.now() + PATIENCE * 1000; ;) {
+      const asked = this.current;
       try {
-        return await this.nodes[attempt % this.nodes.length].call(...words);
+        return await this.nodes[asked].call(...words);
       } catch (err) {
         const [word] = err.message.split(' ');
-        if (/^[A-Z]+$/.test(word) && !['TRYAGAIN', 'CLUSTERDOWN', 'UNKNOWN', 'OVERLOADED'].includes(word)) throw err;
-        await pause(100);
+        const again = !/^[A-Z]+$/.test(word) || ['TRYAGAIN', 'CLUSTERDOWN', 'UNKNOWN', 'OVERLOADED'].includes(word);
+        if (!again || Date.now() > end) throw err;
       }
+      this.current = (asked + 1) % this.nodes.length;
+      await pause(100);
     }
-    throw new Error('weir has had no leader for too long');
   }
 
   close() {

@@ -5,10 +5,13 @@ import json
 import os
 import random
 import sys
+import time
 import uuid
 
 from redis.asyncio import Redis
-from redis.exceptions import ClusterDownError, ConnectionError, ResponseError, TimeoutError, TryAgainError
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ClusterDownError, ConnectionError, RedisError, TimeoutError, TryAgainError
 
 STEP = 50  # units that a run holds at a time; one step of its work costs no more
 TTL = "60s"  # a run that says nothing for so long is dead, and what it held counts as used
@@ -23,20 +26,31 @@ class Weir:
     """One connection to any of several nodes."""
 
     def __init__(self, addresses):
-        self.nodes = [Redis.from_url("redis://" + a, socket_timeout=2, decode_responses=True) for a in addresses]
+        self.current = 0  # the node that is asked
+        self.nodes = [
+            Redis.from_url(
+                "redis://" + address,
+                decode_responses=True,
+                socket_timeout=2,
+                socket_connect_timeout=2,
+                retry=Retry(NoBackoff(), 0),  # call repeats, at the next node
+            )
+            for address in addresses
+        ]
 
     async def call(self, *words):
         """Sends a command. A repetition is safe: the ID of a hold, SEQ and COMMIT make it count once."""
-        for attempt in range(PATIENCE * 10):
+        end = time.monotonic() + PATIENCE
+        while True:
+            asked = self.current
             try:
-                return await self.nodes[attempt % len(self.nodes)].execute_command(*words)
-            except (ConnectionError, TimeoutError, TryAgainError, ClusterDownError):
-                pass  # redis-py cuts TRYAGAIN and CLUSTERDOWN off the texts of these errors
-            except ResponseError as err:
-                if not str(err).startswith(("UNKNOWN ", "OVERLOADED ")):
+                return await self.nodes[asked].execute_command(*words)
+            except RedisError as err:
+                again = isinstance(err, (ConnectionError, TimeoutError, ClusterDownError, TryAgainError))
+                if time.monotonic() > end or not again and not str(err).startswith(("UNKNOWN ", "OVERLOADED ")):
                     raise
+            self.current = (asked + 1) % len(self.nodes)
             await asyncio.sleep(0.1)
-        raise TimeoutError("weir has had no leader for too long")
 
 
 class Run:
