@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/weirproc"
@@ -126,6 +127,13 @@ func (p *service) answer(r *http.Request, program, worker string) string {
 	return ""
 }
 
+// acceptedNow returns how many calls were accepted so far.
+func (p *service) acceptedNow() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted
+}
+
 // due reports whether every program has made the calls before a pause.
 func (p *service) due(x *pause) bool {
 	for _, c := range p.programs {
@@ -136,15 +144,12 @@ func (p *service) due(x *pause) bool {
 	return len(p.programs) == numPrograms
 }
 
-// TestOutgoing lets programs in three languages call one provider, which pauses three times. The calls in flight at the
-// beginning of a pause are told different times, in different forms. Every worker waits for the longest one: none is
-// refused twice, and most are not refused at all. Between the pauses the programs use the rate of the provider.
+// TestOutgoing lets programs in three languages call one provider.
 func TestOutgoing(t *testing.T) {
 	needExamples(t)
 	need(t, "on Debian: apt install python3-venv nodejs npm", "python3", "node", "npm")
 	dir := copied(t, "outgoing", nil)
-	binary := filepath.Join(dir, "outgoing")
-	out, err := exec.Command("go", "build", "-o", binary, "./outgoing").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "outgoing"), "./outgoing").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	setUp := exec.CommandContext(t.Context(), "sh", "-c", "npm install --silent && python3 -m venv venv && "+
 		"venv/bin/pip install --quiet --requirement requirements.txt")
@@ -153,20 +158,29 @@ func TestOutgoing(t *testing.T) {
 		t.Skipf("SKIPPED: the programs cannot be installed: %v\n%s", err, out)
 	}
 	require.NoError(t, err, "%s", out)
+	t.Run("pauses", func(t *testing.T) { pauses(t, dir) })
+	t.Run("failovers", func(t *testing.T) { outgoingFailovers(t, dir) })
+}
 
-	weir, p := weirproc.Start(t), newService()
-	require.NoError(t, weir.Redis().Do(t.Context(), redisArgs(readmeOf(t, "outgoing").steps[0].commands[0])...).Err())
+// callAll sets the policy of the README, runs the programs against a provider while during runs, and returns what they
+// say.
+func callAll(t *testing.T, dir string, p *service, weir *weirproc.Server, nodes []string, during func(),
+) map[string]*outcome {
+	require.Eventually(t, func() bool {
+		return weir.Redis().Do(t.Context(), redisArgs(readmeOf(t, "outgoing").steps[0].commands[0])...).Err() == nil
+	}, weirproc.Wait, 10*time.Millisecond)
 	called := httptest.NewServer(p)
 	defer called.Close()
 	var all sync.WaitGroup
-	said := map[string]*struct{ Calls, Refused int }{}
-	for _, argv := range [][]string{{"venv/bin/python", "outgoing.py"}, {"node", "outgoing.mjs"}, {binary}} {
-		said[argv[0]] = &struct{ Calls, Refused int }{}
+	said := map[string]*outcome{}
+	for _, argv := range [][]string{{"venv/bin/python", "outgoing.py"}, {"node", "outgoing.mjs"},
+		{filepath.Join(dir, "outgoing")}} {
+		said[argv[0]] = &outcome{}
 		argv := append(argv, called.URL, strconv.Itoa(outgoingWorkers), strconv.Itoa(outgoingCalls))
 		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 		var stdout, stderr bytes.Buffer
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-		cmd.Env = append(os.Environ(), "WEIR="+weir.Addr)
+		cmd.Env = append(os.Environ(), "WEIR="+strings.Join(nodes, ","))
 		all.Go(func() {
 			if err := cmd.Run(); err != nil {
 				t.Errorf("%s: %v: %s", argv[0], err, stderr.String())
@@ -175,7 +189,40 @@ func TestOutgoing(t *testing.T) {
 			}
 		})
 	}
+	during()
 	all.Wait()
+	for program, s := range said {
+		require.Equal(t, outgoingCalls, s.Calls, program)
+	}
+	return said
+}
+
+// outcome is what a program prints.
+type outcome struct{ Calls, Refused int }
+
+// outgoingFailovers kills the leader of three nodes twice. Every program makes all of its calls, at the rate of the
+// provider.
+func outgoingFailovers(t *testing.T, dir string) {
+	cluster, p := weirproc.StartCluster(t), newService()
+	p.pauses = nil
+	callAll(t, dir, p, cluster.Leader(), cluster.Addrs(), func() {
+		for kill := range 2 {
+			due := numPrograms * outgoingCalls * (kill + 1) / 3
+			assert.Eventually(t, func() bool { return p.acceptedNow() >= due }, 2*weirproc.Wait, time.Millisecond)
+			cluster.KillLeader().Start()
+		}
+	})
+	require.Equal(t, numPrograms*outgoingCalls, p.accepted)
+	t.Logf("%d calls were too fast", p.tooFast)
+	require.LessOrEqual(t, p.tooFast, outgoingWorkers)
+}
+
+// pauses lets the provider pause three times. The calls in flight at the beginning of a pause are told different times,
+// in different forms. Every worker waits for the longest one: none is refused twice, and most are not refused at all.
+// Between the pauses the programs use the rate of the provider.
+func pauses(t *testing.T, dir string) {
+	weir, p := weirproc.Start(t), newService()
+	said := callAll(t, dir, p, weir, []string{weir.Addr}, func() {})
 	refused, open := p.tooFast, p.ended.Sub(p.started)
 	for _, x := range p.pauses {
 		require.False(t, x.until.IsZero(), "the provider did not pause")
@@ -191,8 +238,7 @@ func TestOutgoing(t *testing.T) {
 	share := float64(p.accepted-p.before) / (open.Seconds() * providerRate)
 	t.Logf("%d calls were too fast; %.0f %% of the rate in %.1f s", p.tooFast, 100*share, open.Seconds())
 	sum := 0
-	for program, s := range said {
-		require.Equal(t, outgoingCalls, s.Calls, program)
+	for _, s := range said {
 		sum += s.Refused
 	}
 	require.Equal(t, refused, sum)

@@ -5,12 +5,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +25,7 @@ import (
 
 const (
 	policy, provider = "outgoing", "api.example.com"
-	turn             = time.Minute // for which a call waits for its turn
+	turn             = time.Minute // for which a call waits for its turn, and is repeated while weir has no leader
 	longest          = time.Hour   // of a pause, whatever the provider says
 )
 
@@ -31,7 +34,7 @@ var calls, refused, begun atomic.Int64
 func main() {
 	url, workers, number := os.Args[1], numberOf(os.Args[2]), numberOf(os.Args[3])
 	rdb := redis.NewClient(&redis.Options{
-		Addr:     cmp.Or(os.Getenv("WEIR"), "127.0.0.1:6380"),
+		Dialer:   anyOf(strings.Split(cmp.Or(os.Getenv("WEIR"), "127.0.0.1:6380"), ",")),
 		PoolSize: 2 * workers, ReadTimeout: turn + 10*time.Second, // a waiting call has a connection
 		ContextTimeoutEnabled: true,
 	})
@@ -54,14 +57,48 @@ func main() {
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]int64{"calls": calls.Load(), "refused": refused.Load()})
 }
 
+// anyOf connects to the first node that accepts: each node takes every command.
+func anyOf(nodes []string) func(ctx context.Context, network, _ string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		for _, node := range nodes {
+			if conn, err = dialer.DialContext(ctx, network, node); err == nil {
+				break
+			}
+		}
+		return conn, err
+	}
+}
+
+// ask repeats what it asks until weir answers, but not longer than a turn. A turn whose answer was lost stays unused.
+func ask(question func() error) error {
+	for end := time.Now().Add(turn); ; time.Sleep(100 * time.Millisecond) {
+		err := question()
+		again := errors.Is(err, client.ErrBusy) || errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrInDoubt)
+		if !again || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// waitTurn returns at the turn of a call.
+func waitTurn(ctx context.Context, weir *client.Client) error {
+	return ask(func() error {
+		d, err := weir.Queue(ctx, client.Request{Rule: client.Policy(policy), Key: provider}, turn)
+		switch {
+		case err != nil || d.Allowed:
+			return err
+		case d.Source == client.FromBusy || d.Source == client.FromFallback:
+			return client.ErrBusy
+		}
+		return fmt.Errorf("no turn within %v", turn)
+	})
+}
+
 // call calls the provider at its turn, and again after its pause if it answers 429.
 func call(ctx context.Context, weir *client.Client, url, worker string) error {
 	for {
-		d, err := weir.Queue(ctx, client.Request{Rule: client.Policy(policy), Key: provider}, turn)
-		if err == nil && !d.Allowed {
-			err = fmt.Errorf("no turn within %v", turn)
-		}
-		if err != nil {
+		if err := waitTurn(ctx, weir); err != nil {
 			return err
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -83,7 +120,8 @@ func call(ctx context.Context, weir *client.Client, url, worker string) error {
 		}
 		refused.Add(1)
 		// Another worker may have learned of a longer pause.
-		if err := weir.BlockAtLeast(ctx, provider, pauseOf(answer.Header.Get("Retry-After")), "429"); err != nil {
+		pause := pauseOf(answer.Header.Get("Retry-After"))
+		if err := ask(func() error { return weir.BlockAtLeast(ctx, provider, pause, "429") }); err != nil {
 			return err
 		}
 	}

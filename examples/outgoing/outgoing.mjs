@@ -3,10 +3,41 @@ import Redis from 'ioredis';
 
 const POLICY = 'outgoing';
 const PROVIDER = 'api.example.com';
-const TURN = 60; // seconds for which a call waits for its turn
+const TURN = 60; // seconds for which a call waits for its turn, and a command is repeated while weir has no leader
 const LONGEST = 3600; // seconds of a pause, whatever the provider says
 
 let refused = 0;
+
+// Weir is any of several nodes. RL.WAIT needs a connection of its own, so each worker makes one.
+class Weir {
+  constructor(addresses) {
+    this.current = 0; // the node that is asked
+    this.nodes = addresses.map((address) => {
+      const [host, port] = address.split(':');
+      const node = new Redis({ host, port, lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => 100 });
+      return node.on('error', () => {});
+    });
+  }
+
+  // call sends a command until a node answers what was decided. A turn whose answer was lost stays unused.
+  async call(...words) {
+    for (const end = Date.now() + TURN * 1000; ;) {
+      try {
+        return await this.nodes[this.current].call(...words);
+      } catch (err) {
+        const [word] = err.message.split(' ');
+        const again = !/^[A-Z]+$/.test(word) || ['TRYAGAIN', 'CLUSTERDOWN', 'UNKNOWN', 'OVERLOADED'].includes(word);
+        if (!again || Date.now() > end) throw err;
+      }
+      this.current = (this.current + 1) % this.nodes.length;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  }
+
+  close() {
+    this.nodes.forEach((node) => node.disconnect());
+  }
+}
 
 // call calls the provider at its turn, and again after its pause if it answers 429.
 async function call(weir, url, worker) {
@@ -30,15 +61,14 @@ function pauseOf(retryAfter) {
   return Math.floor(Math.min(Math.max(seconds, 0), LONGEST) * 1000) + 1;
 }
 
-// work makes calls until none is left. RL.WAIT needs a connection of its own.
+// work makes calls until none is left.
 async function work(url, worker) {
-  const [host, port] = (process.env.WEIR ?? '127.0.0.1:6380').split(':');
-  const weir = new Redis({ host, port });
+  const weir = new Weir((process.env.WEIR ?? '127.0.0.1:6380').split(','));
   while (left-- > 0) {
     await call(weir, url, worker);
     calls++;
   }
-  weir.disconnect();
+  weir.close();
 }
 
 const [url, workers, number] = process.argv.slice(2);
