@@ -234,9 +234,18 @@ func oneNode(t *testing.T, dir string) {
 	g.do("RL.POLICY", "DEL", "llm")
 	page.follow(t, g.weir, g.addr)
 
+	const budget = 1_000_000
+	g.budget(budget)
+	stream := make(chan string, 1)
+	go func() {
+		_, body := g.call("words 100000", true)
+		stream <- body
+	}()
+	require.Eventually(t, func() bool { return g.left() < budget }, weirtest.Wait, time.Millisecond)
 	g.weir.Stop()
 	status, body = g.call("words 1", false)
 	require.Equal(t, http.StatusServiceUnavailable, status, body)
+	require.Contains(t, <-stream, `"code": "503"`, "the stream ends with the reason")
 	g.weir.Start()
 	g.share()
 }

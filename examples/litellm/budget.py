@@ -138,6 +138,8 @@ class Budget(CustomLogger):
             except Spent:
                 await self.end(hold.name, hold.used)
                 raise
+            except RedisError as err:
+                raise litellm.ServiceUnavailableError(f"the budget cannot be asked: {err}", llm_provider="", model="")
             yield chunk
 
     async def async_log_success_event(self, kwargs, response_obj, start_time, end_time):
