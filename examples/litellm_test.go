@@ -398,7 +398,8 @@ asyncio.run(main())
 `
 	weir := weirproc.Start(t, "--id-lifetime", "1ms")
 	rdb := weir.Redis()
-	require.NoError(t, rdb.Do(t.Context(), "RL.POLICY", "SET", "llm", "LIMIT", "FIXED", "FOREVER", 1000, "RECORD").Err())
+	require.NoError(t, rdb.Do(
+		t.Context(), "RL.POLICY", "SET", "llm", "LIMIT", "FIXED", "FOREVER", 1000, "RECORD").Err())
 	left := func() int64 {
 		answer, err := rdb.Do(t.Context(), "RL.CHECK", "llm", "a", "COST", 0).Slice()
 		require.NoError(t, err)

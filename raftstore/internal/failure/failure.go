@@ -27,8 +27,8 @@ var (
 		"docs/operations.md#a-file-is-damaged")
 	ErrOtherNode  = errors.New("the data directory belongs to another node")
 	ErrStandalone = errors.New("the data directory was made without --node-id and --durability, which need one of " +
-		"another form: start without these flags, or move the state: make a backup, and give weir restore these flags " +
-		"and an empty directory: docs/operations.md#backup-and-restore")
+		"another form: start without these flags, or move the state: make a backup, and give weir restore these " +
+		"flags and an empty directory: docs/operations.md#backup-and-restore")
 	ErrRestoring = errors.New("a restore to the data directory is running or was interrupted: restore the backup again")
 	ErrLostState = errors.New("the cluster has a node with this id, but this data directory is empty: its votes and " +
 		"its log are lost with its disk, so remove that node and start this one again")
