@@ -74,11 +74,9 @@ func anyOf(nodes []string) func(ctx context.Context, network, _ string) (net.Con
 func ask(question func() error) error {
 	for end := time.Now().Add(turn); ; time.Sleep(100 * time.Millisecond) {
 		err := question()
-		switch again := time.Now().Before(end); {
-		case again && errors.Is(err, client.ErrBusy):
-		case again && errors.Is(err, client.ErrUnavailable):
-		case again && errors.Is(err, client.ErrInDoubt):
-		default:
+		again := errors.Is(err, client.ErrBusy) || errors.Is(err, client.ErrUnavailable) ||
+			errors.Is(err, client.ErrInDoubt)
+		if !again || time.Now().After(end) {
 			return err
 		}
 	}
