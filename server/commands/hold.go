@@ -85,7 +85,7 @@ func openHoldCommands() []*command {
 			params: []param{paramID, {"actual", "the units used since `RL.RESERVE`, 0 to 2^53; not less than before"},
 				{"KEEP", "the request runs on: report what it has used so far"}},
 			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone; of a hold " +
-				"with alternatives, of the last one that paid (with `RECORD`, events say what each paid). An error of " +
+				"with alternatives, of the last one that paid. With `RECORD`, events say what each paid. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +
 				"denied, or ended more than `--id-lifetime` ago; with `KEEP` of `HOLDENDED` when it has ended.",
 			cost: "O(n log h) in limits and holds",
