@@ -29,19 +29,16 @@ func rlEventsCommand() *command {
 		name: "RL.EVENTS", arity: -1, syntax: "[AFTER cursor] [COUNT n] [BLOCK duration] [GROUP n]", group: groupLook,
 		flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
 		summary: "Read the log of events: thresholds, settled and expired holds, lockouts",
-		details: "[Events](policies.md#events) says which events there are. The log is a part of the replicated " +
-			"state: " +
-			"every node has the same events with the same cursors, so a reader may go on at any node. With `BLOCK` a " +
-			"reader without newer events waits for the next one. At most 1000 requests wait on a node, the next one " +
-			"is " +
-			"answered `OVERLOADED`. A server that stops answers `TRYAGAIN`.\n\nThe log keeps the newest " +
-			"`--events-memory` bytes. If events after `cursor` are gone, the error `EVENTSGONE` says so, and where to " +
-			"go on. A user without permission for all keys needs permission for the key `weir:events`, and then reads " +
-			"events of all keys.",
+		details: "[Events](policies.md#events) says which events there are. Every node has the same events with the " +
+			"same cursors, so a reader may go on at any node. At most 1000 requests wait on a node, the next one " +
+			"gets `OVERLOADED`. A node that stops or has no leader answers `TRYAGAIN` or `CLUSTERDOWN`.\n\n" +
+			"The log keeps the newest `--events-memory` bytes. If events after `cursor` are gone, or it is of " +
+			"another log, the error `EVENTSGONE` says so, and where to go on. A user without permission for all " +
+			"keys needs permission for the key `weir:events`, and then reads events of all keys.",
 		params: []param{
 			{"AFTER cursor",
-				"only events after this one; 0: from the first event ever. Unless given, from the oldest " +
-					"event that the log has"},
+				"only events after this one; 0: from the first event ever. Unless given, from the oldest. With its " +
+					"time, as `<time_ms>-<cursor>`, a cursor of another log is found out"},
 			{"COUNT n", "at most so many events, 1 to 10000; 100 unless given"},
 			{"BLOCK duration", "how long to wait for an event, at most 1h"},
 			{"GROUP n",
@@ -84,39 +81,59 @@ type eventLog struct {
 	key    []byte // of a stream; nil for RL.EVENTS
 	group  int
 	after  uint64
-	strict bool // the reader has seen the events up to after
+	atMs   int64 // time of the event with the cursor after; 0: the reader did not give it
+	strict bool  // the reader has seen the events up to after
 }
 
-// events reads a log. It returns an error if the reader has missed events.
+// events reads a log. It returns an error if the reader has missed events, or has its place from another log.
 func (s *Session) events(v limiter.View, l *eventLog, n int) (list []engine.Event, wake <-chan struct{}, err error) {
-	list, at, wake := v.Events(l.group, l.after, n)
-	if l.strict {
-		err = eventsGone(l, at, s.reads.Stale)
+	from, most := l.after, n
+	if l.atMs > 0 { // the list begins with the event at the place, if the log has it
+		from, most = l.after-1, n+1
 	}
+	list, at, wake := v.Events(l.group, from, most)
+	if l.strict {
+		err = eventsGone(l, list, at, s.reads.Stale)
+	}
+	if len(list) > 0 && list[0].Cursor == l.after {
+		list = list[1:]
+	}
+	list = list[:min(n, len(list))]
 	if ended := s.ofGroup(l.group); err != nil && ended != nil { // such a group has no events here
 		err = ended
 	}
 	return list, wake, err
 }
 
-// eventsGone returns the error for a reader that has missed events. A stale read may precede what the reader has seen.
-func eventsGone(l *eventLog, at engine.EventsPosition, stale bool) error {
-	on := func(cursor uint64) string {
-		if l.key == nil {
-			return fmt.Sprintf("AFTER %d", cursor)
-		}
-		return fmt.Sprintf("the id 0-%d", cursor)
+// eventsGone returns the error for a reader that has missed events, or has its place from another log. list has the
+// events from the place on. A stale read may precede what the reader has seen.
+func eventsGone(l *eventLog, list []engine.Event, at engine.EventsPosition, stale bool) error {
+	on, place := fmt.Sprintf("AFTER %d", at.Dropped()), fmt.Sprint(l.after)
+	if l.key != nil {
+		on = fmt.Sprintf("the id 0-%d", at.Dropped())
+	}
+	if l.atMs > 0 {
+		place = fmt.Sprintf("%d-%d", l.atMs, l.after)
 	}
 	switch {
+	case l.after > at.Last && !stale, l.elsewhere(list):
+		return resp.Error(fmt.Sprintf("EVENTSGONE the log has no event %s, because this cursor comes from another "+
+			"log, or the log was restored: go on with %s, before its oldest event, and skip the events whose time "+
+			"and cursor you have", place, on))
 	case l.after < at.Dropped():
 		return resp.Error(fmt.Sprintf("EVENTSGONE events after cursor %d are gone, because --events-memory bounds the "+
-			"log: go on with %s, which misses %d events", l.after, on(at.Dropped()), at.Dropped()-l.after))
-	case l.after > at.Last && !stale:
-		return resp.Error(fmt.Sprintf("EVENTSGONE the log has no event with cursor %d, because it is not the log that "+
-			"this cursor comes from, or it was restored: its newest event is %d, go on with %s", l.after, at.Last,
-			on(at.Last)))
+			"log: go on with %s, which misses %d events", l.after, on, at.Dropped()-l.after))
 	}
 	return nil
+}
+
+// elsewhere reports whether the place is of another log than the events from it on. Times ascend with cursors.
+func (l *eventLog) elsewhere(list []engine.Event) bool {
+	if l.atMs == 0 || len(list) == 0 {
+		return false
+	}
+	e := &list[0]
+	return e.Cursor == l.after && e.AtMs != l.atMs || e.Cursor > l.after && e.AtMs < l.atMs
 }
 
 // groups returns the number of Raft groups.
@@ -241,8 +258,8 @@ func (s *Session) eventsArgs(args [][]byte) (l eventLog, n int, block time.Durat
 		var number int64
 		switch word {
 		case "AFTER":
-			number, err = limits.Units(word, value, 0, engine.MaxUnits)
-			l.after, l.strict = uint64(number), true
+			l.after, l.atMs, err = parsePlace(value)
+			l.strict = true
 		case "COUNT":
 			number, err = limits.Units(word, value, 1, maxEvents)
 			n = int(number)
@@ -257,4 +274,17 @@ func (s *Session) eventsArgs(args [][]byte) (l eventLog, n int, block time.Durat
 		}
 	}
 	return l, n, block, err
+}
+
+// parsePlace parses AFTER: a cursor, or the id of an event. Without an id atMs is 0.
+func parsePlace(b []byte) (after uint64, atMs int64, err error) {
+	ms, cursor, exact, err := parseID(b)
+	if !exact {
+		ms, cursor = 0, ms
+	}
+	if err != nil || cursor > engine.MaxUnits || cursor == 0 && ms > 0 {
+		err = limits.Bad("AFTER", "must be a cursor from 0 to 9007199254740992, or the id of an event, like "+
+			"1767225600000-42", b)
+	}
+	return uint64(cursor), ms, err
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,8 +22,10 @@ func TestBadEventArguments(t *testing.T) {
 	require.Equal(t, "1 50 0 -1 100 p", c.say("RL.CHECK p k COST 50"))
 	for send, want := range map[string]string{
 		"RL.EVENTS AFTER":                                                    "AFTER needs a value",
-		"RL.EVENTS AFTER -1":                                                 "AFTER must be a whole number from 0 to",
-		"RL.EVENTS AFTER 1-1":                                                "AFTER must be a whole number from 0 to",
+		"RL.EVENTS AFTER -1":                                                 "AFTER must be a cursor from 0 to 9007199254740992, or the id of an event",
+		"RL.EVENTS AFTER 9007199254740993":                                   "AFTER must be a cursor from 0 to 9007199254740992",
+		"RL.EVENTS AFTER 1-":                                                 "AFTER must be a cursor from 0 to 9007199254740992",
+		"RL.EVENTS AFTER 1-0":                                                "AFTER must be a cursor from 0 to 9007199254740992",
 		"RL.EVENTS COUNT 0":                                                  "COUNT must be a whole number from 1 to 10000, not '0'",
 		"RL.EVENTS COUNT 10001":                                              "COUNT must be a whole number from 1 to 10000",
 		"RL.EVENTS BLOCK 2h":                                                 "BLOCK must be at most 1h",
@@ -30,8 +33,8 @@ func TestBadEventArguments(t *testing.T) {
 		"RL.EVENTS GROUP 1":                                                  "GROUP must be a whole number from 0 to 0",
 		"RL.EVENTS AFTER 1 AFTER 2":                                          "AFTER is given twice",
 		"RL.EVENTS FROM 1":                                                   "option must be AFTER cursor, COUNT n, BLOCK duration or GROUP n",
-		"RL.EVENTS AFTER 3":                                                  "EVENTSGONE the log has no event with cursor 3",
-		"XREAD STREAMS weir:events 0-3":                                      "EVENTSGONE the log has no event with cursor 3",
+		"RL.EVENTS AFTER 3":                                                  "EVENTSGONE the log has no event 3, because",
+		"XREAD STREAMS weir:events 0-3":                                      "EVENTSGONE the log has no event 3, because",
 		"XREAD STREAMS weir:events":                                          "wrong number of arguments",
 		"XREAD STREAMS weir:events 0 0":                                      "Unbalanced 'xread' list of streams",
 		"XREAD COUNT 0 STREAMS weir:events 0":                                "COUNT must be a whole number from 1 to 10000",
@@ -123,6 +126,77 @@ func TestAReaderThatMissedEvents(t *testing.T) {
 	require.True(t, strings.HasPrefix(c.say("RL.EVENTS AFTER "+next+" COUNT 1"), "cursor "))
 	require.True(t, strings.HasPrefix(c.say("RL.EVENTS COUNT 1"), "cursor "))
 	require.NotContains(t, c.say("XREAD COUNT 1 STREAMS weir:events 0"), "EVENTSGONE")
+}
+
+// TestACursorOfAnotherLog checks that the place of a reader is known by its time: an event with the same cursor and
+// another time is of another log. A cursor without a time is not checked.
+func TestACursorOfAnotherLog(t *testing.T) {
+	lim := servertest.NewTableLimiter()
+	lim.Table = engine.NewTable(engine.Options{EventsBytes: engine.MinEventsBytes})
+	srv, err := NewShared(silent(Config{EnableDebug: true}), lim)
+	require.NoError(t, err)
+	c := (&testServer{Shared: srv, lim: lim}).client(t)
+	c.say("RL.POLICY SET p LIMIT FIXED FOREVER 1 NOTIFY 100%")
+	const base = servertest.TestWallNs / 1e6
+	for i := range 1000 { // event n is n seconds after the base
+		lim.Stamp.NowNs += 1e9
+		c.say(fmt.Sprint("RL.CHECK p ", strings.Repeat("k", 100), i))
+	}
+	_, at, _ := lim.Table.Events(0, 0)
+	require.Equal(t, uint64(1000), at.Last)
+	oldest := int64(at.First)
+	require.Greater(t, oldest, int64(100))
+	id := func(atCursor, cursor int64) string { return fmt.Sprint(base+1000*atCursor, "-", cursor) }
+	reads := func(id string) []string {
+		return []string{"RL.EVENTS COUNT 1 AFTER " + id, "XREAD COUNT 1 STREAMS weir:events " + id,
+			"XREAD COUNT 1 BLOCK 10 STREAMS weir:events " + id, "XRANGE weir:events (" + id + " + COUNT 1"}
+	}
+	another := fmt.Sprintf("because this cursor comes from another log, or the log was restored: go on with %%s%d, "+
+		"before its oldest event, and skip the events whose time and cursor you have", oldest-1)
+	gone := fmt.Sprintf("events after cursor 5 are gone, because --events-memory bounds the log: go on with %%s%d, "+
+		"which misses %d events", oldest-1, oldest-6)
+	for _, reader := range []struct{ id, want string }{
+		{id(oldest, oldest), id(oldest+1, oldest+1)},
+		{id(998, 998), id(999, 999)},
+		{id(oldest-1, oldest-1), id(oldest, oldest)}, // dropped, and nothing was missed
+		{"0-998", id(999, 999)},
+		{id(999, 998), another},
+		{id(997, 998), another},
+		{id(oldest+1, oldest-1), another}, // dropped, and the next event is older than it
+		{id(oldest+1, 5), another},
+		{id(5, 5), gone},
+		{id(1001, 1001), another},
+	} {
+		for i, send := range reads(reader.id) {
+			got, want, on := c.say(send), reader.want, "the id 0-"
+			if i == 0 { // RL.EVENTS
+				want, on = regexp.MustCompile(`^(\d+)-(\d+)$`).ReplaceAllString(want, "cursor $2 time_ms $1 "), "AFTER "
+			}
+			want = strings.Replace(want, "%s", on, 1)
+			require.Contains(t, got, want, send)
+			require.Equal(t, strings.Contains(want, "go on"), strings.Contains(got, "EVENTSGONE"), send)
+		}
+	}
+	for send, want := range map[string]string{
+		"RL.EVENTS COUNT 1 AFTER 998":                         "cursor 999 ",
+		"XRANGE weir:events (0-1001 +":                        "",
+		"XRANGE weir:events " + id(999, 998) + " + COUNT 1":   id(998, 998), // the first id of a range, and no place
+		"XRANGE weir:events (" + id(998, 0) + " + COUNT 1":    id(998, 998), // cursors begin at 1
+		"XREAD COUNT 1 STREAMS weir:events " + id(998, 0):     id(998, 998),
+		"XREAD COUNT 1 STREAMS weir:events 0-0":               id(oldest, oldest),
+		"XREAD COUNT 1 STREAMS weir:events " + id(1000, 1000): "",
+	} {
+		got := c.say(send)
+		require.Contains(t, got, want, send)
+		require.NotContains(t, got, "EVENTSGONE", send)
+	}
+	c.say("READONLY") // a stale read may precede what the reader has seen
+	for _, send := range reads(id(1001, 1001)) {
+		require.NotContains(t, c.say(send), "EVENTSGONE", send)
+	}
+	for _, send := range reads(id(999, 998)) {
+		require.Contains(t, c.say(send), "EVENTSGONE", send)
+	}
 }
 
 // TestReadersWaitForEvents checks that a waiting reader is answered by the next event, by the end of its time, or by

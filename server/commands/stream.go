@@ -15,19 +15,19 @@ import (
 // The id of an event in a stream is its time in milliseconds, a hyphen and its cursor. Times and cursors ascend
 // together, so ids do. The cursor alone says where a reader goes on.
 
-const streamID = "The id of an event is `<time_ms>-<cursor>`, and its fields are those of `RL.EVENTS`. "
-
 func streamCommands() []*command {
 	return []*command{
 		{
 			name: "XREAD", arity: -4, syntax: "[COUNT n] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
 			group: groupLook, flags: "readonly blocking no_multi noscript", cost: "O(n) in the events returned",
 			summary: "Read the log of events as a stream, with a stock client",
-			details: streamID + "The key is `weir:events`. In a cluster with several [Raft " +
+			details: "The id of an event is `<time_ms>-<cursor>`, and its fields are those of `RL.EVENTS`. The key is " +
+				"`weir:events`. In a cluster with several [Raft " +
 				"groups](clustering.md#several-raft-groups) each group has its own: `weir:events:0` and so on. " +
-				"The id `0` begins with the oldest event that the log has, `$` with the next one. After any " +
-				"other id that the log no longer has the answer is `EVENTSGONE`. weir has no `XADD`, and no groups of " +
-				"consumers.",
+				"`0` and `0-0` begin with the oldest event; its id ends in `-1` unless older ones are gone. `$` begins " +
+				"with the next event. For another id that the log does not have the answer is `EVENTSGONE`; " +
+				"`0-<cursor>` compares no time. Other errors are as of `RL.EVENTS`. weir has no `XADD`, and no groups " +
+				"of consumers.",
 			params: []param{{"COUNT n", "at most so many events of each stream, 1 to 10000; 1000 unless given"},
 				{"BLOCK milliseconds", "how long to wait for an event; 0, and anything above an hour: one hour"},
 				{"key", "`weir:events`, or of a group"}, {"id", "only events after this one"}},
@@ -40,9 +40,9 @@ func streamCommands() []*command {
 		{
 			name: "XRANGE", arity: -4, syntax: "key start end [COUNT n]", group: groupLook, flags: "readonly noscript",
 			cost: "O(n) in the events returned", summary: "Read a range of the log of events, with a stock client",
-			details: streamID + "`-` and `+` are the oldest and the newest event. An id without a hyphen is a time. A " +
-				"parenthesis before an id excludes it.",
-			params: []param{{"key", "`weir:events`, or of a group, as of `XREAD`"},
+			details: "`-` and `+` are the oldest and the newest event. An id without a hyphen is a time. A parenthesis " +
+				"before an id excludes it. An excluded `start` is checked as the id of `XREAD`.",
+			params: []param{{"key", "as of `XREAD`"},
 				{"start, end", "the first and the last id"},
 				{"COUNT n", "at most so many events, 1 to 10000; needed if the log has more than 10000"}},
 			reply: "An array of events: each an id and an array of fields and values.",
@@ -51,7 +51,7 @@ func streamCommands() []*command {
 		{
 			name: "XLEN", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast noscript", keys: oneKey,
 			summary: "How many events the log has",
-			params:  []param{{"key", "`weir:events`, or of a group, as of `XREAD`"}}, reply: "Their number.",
+			params:  []param{{"key", "as of `XREAD`"}}, reply: "Their number.",
 			read: ofEventsKey(runXLen),
 		},
 	}
@@ -152,13 +152,13 @@ func startAfter(v limiter.View, l *eventLog, id []byte) error {
 		l.after, l.strict = at.Last, true
 		return nil
 	}
-	ms, cursor, exact, err := parseID(id)
+	ms, cursor, _, err := parseID(id)
 	switch {
 	case err != nil:
 		return err
 	case cursor > 0:
-		l.after, l.strict = uint64(cursor), true
-	case ms > 0 && !exact:
+		l.after, l.atMs, l.strict = uint64(cursor), ms, true
+	case ms > 0:
 		l.after = v.EventsBefore(l.group, ms)
 	}
 	return nil
@@ -291,10 +291,13 @@ func rangeFrom(v limiter.View, l *eventLog, id []byte) error {
 	case err != nil:
 	case exact && cursor > 0:
 		l.after = uint64(cursor) - uint64(1-oneIf(excluded))
+		if excluded { // the place of a reader that pages
+			l.atMs = ms
+		}
 		_, at, _ := v.Events(l.group, engine.MaxUnits, 0)
-		l.strict = l.after <= at.Last // a range behind the newest event is empty
+		l.strict = l.after <= at.Last || l.atMs > 0 // another range behind the newest event is empty
 	case ms > 0:
-		l.after = v.EventsBefore(l.group, ms+int64(oneIf(excluded)))
+		l.after = v.EventsBefore(l.group, ms+int64(oneIf(excluded && !exact)))
 	}
 	return err
 }
