@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -26,8 +27,18 @@ type Event struct {
 // weir no longer has all of them, it returns ErrRefused with a text that begins with EVENTSGONE and says where to go
 // on. With several Raft groups it reads the events of the first one.
 func (c *Client) Events(ctx context.Context, after uint64, n int) ([]Event, error) {
-	if after > engine.MaxUnits {
+	return c.EventsAfter(ctx, Event{Cursor: after}, n)
+}
+
+// EventsAfter does the same as Events behind the last event that a program has, of which it needs Cursor and At. By the
+// time it also notices that last comes from another log, such as that of before a restore.
+func (c *Client) EventsAfter(ctx context.Context, last Event, n int) ([]Event, error) {
+	if last.Cursor > engine.MaxUnits {
 		return nil, fmt.Errorf("%w: no event has a cursor above 2^53", ErrBadRequest)
+	}
+	after := strconv.FormatUint(last.Cursor, 10)
+	if !last.At.IsZero() {
+		after = fmt.Sprintf("%d-%s", last.At.UnixMilli(), after)
 	}
 	list, err := c.list(ctx, "RL.EVENTS", "AFTER", after, "COUNT", n)
 	if err != nil {

@@ -31,10 +31,18 @@ func TestEventsAreRead(t *testing.T) {
 	events, err := c.Events(t.Context(), 1, 10)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
-	require.False(t, events[0].At.IsZero())
+	last := events[0]
+	require.False(t, last.At.IsZero())
 	events[0].At = time.Time{}
 	require.Equal(t, client.Event{Cursor: 2, Kind: "threshold", Policy: "budget", Key: "acme", ID: "r1", Share: 80,
 		Amount: 85, Used: 85, Limit: 100}, events[0])
+	none, err := c.EventsAfter(t.Context(), last, 10)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	last.At = last.At.Add(time.Second)
+	_, err = c.EventsAfter(t.Context(), last, 10)
+	require.ErrorIs(t, err, client.ErrRefused)
+	require.ErrorContains(t, err, "another log")
 	_, err = c.Events(t.Context(), 3, 10)
 	require.ErrorIs(t, err, client.ErrRefused)
 	require.ErrorContains(t, err, "EVENTSGONE")
