@@ -88,7 +88,7 @@ var docsNotRun = map[string]string{
 		"receiver is elsewhere; internal/cli/events delivers to one of its own",
 	"policies.md: redis-cli -p 6380 XREAD BLOCK 30000 STREAMS weir:events 0": "it waits; events_test.go of " +
 		"server/commands and of client read streams",
-	"policies.md: weir events --follow --from /var/lib/weir-bills/cursor --exec '/usr/local/bin/add-bill-line'": "the " +
+	"policies.md: weir events --addr 10.0.0.1:6380,10.0.0.2:6380 --follow --from /var/lib/weir-bills/cursor --batch 1000 --exec '/usr/local/bin/add-bill-lines'": "the " +
 		"program is the reader's own; internal/cli/events runs one",
 
 	"http.md: # of a route, in place of rate_limits": "a part of the configuration of Envoy above it",

@@ -1,56 +1,64 @@
 // Package events reads the log of events of a running server, prints its events and delivers them: to a URL, or to the
 // standard input of a program.
 //
-// Events are delivered in their order and at least once. The next event waits until its predecessor was delivered. The
-// cursor of the last delivered event is in a file, so a later run goes on behind it. A crash between the delivery and
-// the file delivers one event again, with the same id.
+// Events are delivered in their order and at least once. The next delivery waits until its predecessor has succeeded. A
+// file has the place of the last delivered event, so a later run goes on behind it. A crash between the delivery and
+// the file delivers the same events again, with the same ids.
 package events
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 const (
-	// batch is how many events one question asks for.
-	batch = 100
+	// asked is how many events one question asks for, or --batch if that is more.
+	asked = 100
+	// maxBatch bounds --batch.
+	maxBatch = 1000
 	// block is how long the server waits for an event. It is shorter than the time after which the connection gives up.
 	block = "20s"
 	// firstRetry and lastRetry bound the pause before another try. Each pause is twice the one before.
 	firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
-	// temporary is the name of a file that keep writes.
+	// temporary is the name of a file that replace writes.
 	temporary = ".cursor-*"
 )
 
 // Command prints or delivers events.
 type Command struct {
-	remote.Server `embed:""`
-	Follow        bool   `env:"-" help:"Wait for further events, until a signal ends it. Unless given, stop at the newest event."`
-	From          string `env:"-" placeholder:"FILE" help:"File with the cursor of the last delivered event. Begins behind it, and writes it after each event. A file that is not there begins at the oldest event."`
-	After         string `env:"-" placeholder:"CURSOR" help:"Begin behind this event, whatever --from says; 0: at the first event ever."`
-	Group         int    `env:"-" default:"0" help:"The Raft group whose events to read, from 0. Each group has its own: run one program, with a file of its own, for each."`
-	Webhook       string `env:"-" placeholder:"URL" help:"POST each event as JSON. Any answer but 2xx is tried again."`
-	Exec          string `env:"-" placeholder:"COMMAND" help:"Run a shell command for each event, with the event as JSON on its standard input. Any exit code but 0 is tried again."`
+	Addr         []string `address:"" default:"127.0.0.1:6380" help:"A server, or nodes of one cluster: when one fails, the next is asked."`
+	PasswordFile string   `placeholder:"FILE" help:"File that contains its password."`
+	remote.Flags
+
+	Follow  bool   `env:"-" help:"Wait for further events, until a signal. Unless given, stop at the newest."`
+	From    string `env:"-" placeholder:"FILE" help:"File with the place of the last delivered event. Begins behind it, or without the file at the oldest event. The directory must exist."`
+	After   string `env:"-" placeholder:"CURSOR" help:"Begin behind this event, whatever --from says: its id or cursor; 0: at the first event ever."`
+	Group   int    `env:"-" default:"0" help:"The Raft group to read, from 0. Each needs a program and a file of its own."`
+	Batch   int    `env:"-" default:"1" least:"1" help:"Deliver so many events at once, at most 1000: from 2 on as an array, or a line each."`
+	Webhook string `env:"-" placeholder:"URL" help:"POST each event as JSON. Any answer but 2xx is tried again."`
+	Exec    string `env:"-" placeholder:"COMMAND" help:"Run a shell command, with the JSON on standard input. Any exit code but 0 is tried again."`
 }
 
 // Event is one event, as RL.EVENTS answers it and as it is delivered.
 type Event struct {
-	ID      string `redis:"-" json:"event_id"` // the group and the cursor: the same for each delivery of the event
+	ID      string `redis:"-" json:"event_id"` // group, time and cursor: the same for each delivery of the event, and of no other
 	Cursor  int64  `redis:"cursor" json:"cursor"`
 	TimeMs  int64  `redis:"time_ms" json:"time_ms"`
 	Kind    string `redis:"kind" json:"kind"`
@@ -75,22 +83,47 @@ func (c *Command) run(ctx context.Context, out, said io.Writer) error {
 	if err != nil {
 		return err
 	}
-	after, err := c.start()
-	if err != nil {
+	r := reader{Command: c, sink: sink, wait: pause{said: said}}
+	if c.From != "" {
+		lock, err := lock(c.From)
+		if err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		defer lock.Close()
+	}
+	if r.place, err = c.start(); err != nil {
 		return err
 	}
-	wait := pause{said: said}
 	for ctx.Err() == nil {
-		err := c.With(func(conn redis.Conn) error { return c.read(ctx, conn, &after, sink, &wait) })
+		server := remote.Server{Addr: c.Addr[r.server], PasswordFile: c.PasswordFile, Flags: c.Flags}
+		err := server.With(func(conn redis.Conn) error { return r.read(ctx, conn) })
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return nil
-		case !c.Follow || isRefusal(err):
-			return err
+		case isRefusal(err):
+			return c.advise(err)
 		}
-		wait.after(ctx, err)
+		r.server = (r.server + 1) % len(c.Addr)
+		switch r.failed++; {
+		case r.failed%len(c.Addr) != 0:
+			fmt.Fprintf(said, "%v; asking %s\n", err, c.Addr[r.server])
+		case !c.Follow:
+			return err
+		default:
+			r.wait.after(ctx, err)
+		}
 	}
 	return nil
+}
+
+// lock refuses a second program that uses the file. The lock ends with the process.
+func lock(path string) (io.Closer, error) {
+	lock, err := vfs.Default.Lock(path + ".lock")
+	if err == nil || errors.As(err, new(*fs.PathError)) {
+		return lock, err
+	}
+	return nil, fmt.Errorf("another weir events uses %s, and has locked %[1]s.lock (%w): stop it, or give each "+
+		"program a file of its own", path, err)
 }
 
 // isRefusal reports whether a server has answered an error that another try does not change.
@@ -107,64 +140,109 @@ func isRefusal(err error) bool {
 	return true
 }
 
-// start returns the cursor behind which to begin, or "" for the oldest event.
-func (c *Command) start() (string, error) {
-	if err := c.mayKeep(); err != nil {
-		return "", fmt.Errorf("--from: %w", err)
+// advise says with the flags of this command how a reader that has missed events goes on.
+func (c *Command) advise(err error) error {
+	var said redis.Error
+	if !errors.As(err, &said) || !strings.HasPrefix(string(said), "EVENTSGONE ") {
+		return err
 	}
+	text := strings.Replace(string(said), "go on with AFTER ", "go on with --after ", 1)
+	if c.From != "" {
+		text += ". Give --after once: it also writes " + c.From
+	}
+	return redis.Error(text)
+}
+
+// aPlace is the place of a reader: a cursor, or the id of an event.
+var aPlace = regexp.MustCompile(`^(\d{1,16}-)?\d{1,16}$`)
+
+// start returns the place at which to begin, or "" for the oldest event.
+func (c *Command) start() (string, error) {
 	if c.After != "" || c.From == "" {
 		return c.After, nil
 	}
 	text, err := os.ReadFile(c.From)
-	switch cursor := strings.TrimSpace(string(text)); {
+	switch place := strings.TrimSpace(string(text)); {
 	case errors.Is(err, os.ErrNotExist):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("--from: %w", err)
+	case !aPlace.MatchString(place):
+		return "", fmt.Errorf("--from: %s must have the place of an event, like 1767225600000-42, and not %.40q; give "+
+			"--after to begin behind another event", c.From, place)
 	default:
-		if _, err := strconv.ParseUint(cursor, 10, 53); err != nil {
-			return "", fmt.Errorf("--from: %s must have the cursor of an event, like 42, and not %.20q; give "+
-				"--after to "+
-				"begin behind another event", c.From, cursor)
-		}
-		return cursor, nil
+		return place, nil
 	}
 }
 
-// read reads and delivers events over one connection.
-func (c *Command) read(ctx context.Context, conn redis.Conn, after *string, sink sink, wait *pause) error {
+// reader reads and delivers events.
+type reader struct {
+	*Command
+	sink   sink
+	wait   pause
+	server int // index of the address that is asked
+	failed int // servers that have failed since one has answered
+	// place is the event behind which to go on: its id, or a cursor. It is "" until the oldest event is known.
+	place string
+	kept  string // the place in the file
+	// answered is set by the first answer. The first question does not wait, so the file soon has a place.
+	answered bool
+}
+
+// read reads and delivers events over one connection. It returns only errors of the connection and of the server.
+func (r *reader) read(ctx context.Context, conn redis.Conn) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	for {
-		list, err := c.ask(conn, *after)
+		list, err := r.ask(conn)
 		if err != nil {
 			return err
 		}
-		wait.reset()
-		for i := range list {
-			if err := deliver(ctx, &list[i], sink, wait); err != nil {
+		r.wait.reset()
+		r.failed, r.answered = 0, true
+		begins := r.place == ""
+		if begins {
+			r.begin(list)
+		}
+		if err := r.keep(ctx); err != nil {
+			return err
+		}
+		for part := range slices.Chunk(list, r.Batch) {
+			if err := r.deliver(ctx, part); err != nil {
 				return err
 			}
-			if *after = strconv.FormatInt(list[i].Cursor, 10); c.From != "" {
-				if err := keep(c.From, *after); err != nil {
-					return fmt.Errorf("--from: %w", err)
-				}
+			last := &part[len(part)-1]
+			r.place = fmt.Sprintf("%d-%d", last.TimeMs, last.Cursor)
+			if err := r.keep(ctx); err != nil {
+				return err
 			}
 		}
-		if len(list) == 0 && !c.Follow {
+		if len(list) == 0 && !r.Follow && !begins {
 			return nil
 		}
 	}
 }
 
-// ask asks for the next events.
-func (c *Command) ask(conn redis.Conn, after string) ([]Event, error) {
-	args := redis.Args{}.Add("COUNT", batch, "GROUP", c.Group)
-	if c.Follow {
-		args = args.Add("BLOCK", block)
+// begin sets the place before the oldest event, of which list begins with if there is one. From then on the log cannot
+// drop an event unnoticed before it is read.
+func (r *reader) begin(list []Event) {
+	if r.place = "0"; len(list) == 0 {
+		return
 	}
-	if after != "" {
-		args = args.Add("AFTER", after)
+	if before := list[0].Cursor - 1; before > 0 {
+		r.place = fmt.Sprint(before)
+		fmt.Fprintf(r.wait.said, "the log has dropped its first %d events; beginning at event %s\n", before, list[0].ID)
+	}
+}
+
+// ask asks for the next events.
+func (r *reader) ask(conn redis.Conn) ([]Event, error) {
+	args := redis.Args{}.Add("COUNT", max(asked, r.Batch), "GROUP", r.Group)
+	if r.place != "" {
+		args = args.Add("AFTER", r.place)
+	}
+	if r.answered && r.Follow {
+		args = args.Add("BLOCK", block)
 	}
 	reply, err := redis.Values(conn.Do("RL.EVENTS", args...))
 	if err != nil {
@@ -179,30 +257,32 @@ func (c *Command) ask(conn redis.Conn, after string) ([]Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the server answered no event: %w", err)
 		}
-		list[i].ID = fmt.Sprintf("%d-%d", c.Group, list[i].Cursor)
+		list[i].ID = fmt.Sprintf("%d-%d-%d", r.Group, list[i].TimeMs, list[i].Cursor)
 	}
 	return list, nil
 }
 
-// mayKeep returns an error unless keep can write the file. It finds that out before an event is delivered.
-func (c *Command) mayKeep() error {
-	if c.From == "" {
+// keep writes the place into the file, with as many tries as it takes.
+func (r *reader) keep(ctx context.Context) error {
+	if r.From == "" || r.place == r.kept {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(c.From), temporary)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return r.wait.retry(ctx, func() error {
+		if err := replace(r.From, r.place); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+		r.kept = r.place
+		return nil
+	})
 }
 
-// keep replaces the file by the cursor. A crash leaves the old file or the new one.
-func keep(path, cursor string) (err error) {
+// replace replaces the file by a line of text. A crash leaves the old file or the new one.
+func replace(path, text string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(cursor + "\n")
+	_, err = f.WriteString(text + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -214,16 +294,20 @@ func keep(path, cursor string) (err error) {
 
 func (c *Command) sink(out io.Writer) (sink, error) {
 	switch {
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return nil, fmt.Errorf("--batch must be a number from 1 to %d, not %d", maxBatch, c.Batch)
 	case c.Webhook != "" && c.Exec != "":
 		return nil, errors.New("give either --webhook or --exec, not both")
 	case c.Webhook != "":
 		if u, err := url.Parse(c.Webhook); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("--webhook must be a URL like https://example.org/weir, not %.80q", c.Webhook)
 		}
-		return webhook(c.Webhook), nil
+		return webhook(c.Webhook, c.Batch > 1), nil
 	case c.Exec != "":
-		return program(c.Exec), nil
+		return program(c.Exec, c.Batch > 1), nil
 	}
-	lines := json.NewEncoder(out)
-	return func(_ context.Context, e *Event, _ []byte) error { return lines.Encode(e) }, nil
+	return func(_ context.Context, list []Event) error {
+		_, err := out.Write(lines(list))
+		return err
+	}, nil
 }
