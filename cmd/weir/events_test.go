@@ -54,8 +54,8 @@ func TestEventsOfARestoredServer(t *testing.T) {
 	weir(t, "restore", file, "--data-dir", filepath.Join(dir, "two"))
 	p = start(t, "--data-dir="+filepath.Join(dir, "two"))
 	tell(p, "c", 4, 6)
-	because := "EVENTSGONE the log has no event " + place + ", because this cursor comes from another log, or the log " +
-		"was restored: go on with "
+	because := "EVENTSGONE the log has no event " + place + ", because this cursor comes from another log, or the " +
+		"log was restored: go on with "
 	require.Contains(t, squeezed(refusal(t, exec.Command(binary, "events", "--addr", p.addr, "--from", from))),
 		because+"--after 0, before its oldest event, and skip the events whose time and cursor you have. Give --after "+
 			"once: it also writes "+from)

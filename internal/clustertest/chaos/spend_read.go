@@ -29,7 +29,8 @@ type eventReader struct {
 	group  int
 	key    string // of the stream
 	after  uint64
-	served int // index of the node that answered last
+	atMs   int64 // of the event with the cursor after; 0: unknown
+	served int   // index of the node that answered last
 }
 
 func (w *Workload) eventReader(c *Client, group int, stream bool) *eventReader {
@@ -43,11 +44,10 @@ func (w *Workload) eventReader(c *Client, group int, stream bool) *eventReader {
 // follow reads until ctx is over. It goes on at another node now and then.
 func (w *Workload) follow(ctx context.Context, r *eventReader) {
 	for r.pause(ctx, thinkTime) {
-		args := []string{"RL.EVENTS", "AFTER", strconv.FormatUint(r.after, 10), "COUNT", readEvents, "BLOCK",
-			eventsBlock + "ms", "GROUP", strconv.Itoa(r.group)}
+		args := []string{"RL.EVENTS", "AFTER", r.place(), "COUNT", readEvents, "BLOCK", eventsBlock + "ms", "GROUP",
+			strconv.Itoa(r.group)}
 		if r.stream {
-			args = []string{"XREAD", "COUNT", readEvents, "BLOCK", eventsBlock, "STREAMS", r.key,
-				fmt.Sprint("0-", r.after)}
+			args = []string{"XREAD", "COUNT", readEvents, "BLOCK", eventsBlock, "STREAMS", r.key, r.place()}
 		}
 		a := r.Call(args...)
 		w.addEvents(r, args, a)
@@ -62,6 +62,9 @@ func (w *Workload) follow(ctx context.Context, r *eventReader) {
 	}
 }
 
+// place returns the id of the last event that the reader saw.
+func (r *eventReader) place() string { return fmt.Sprintf("%d-%d", r.atMs, r.after) }
+
 // addEvents adds the events of an answer to the log, and reports whether there were any.
 func (w *Workload) addEvents(r *eventReader, args []string, a Answer) bool {
 	list, ok := eventsIn(a.Reply, r.stream)
@@ -73,7 +76,8 @@ func (w *Workload) addEvents(r *eventReader, args []string, a Answer) bool {
 		return false
 	}
 	w.Violations.Add(r.key, r.log.Add(fmt.Sprint("a reader at ", r.addrs[r.at]), r.after, list))
-	r.after = list[len(list)-1].Cursor
+	last := &list[len(list)-1]
+	r.after, r.atMs = last.Cursor, last.AtMs
 	return true
 }
 
@@ -175,7 +179,7 @@ func (w *Workload) readAll(r *eventReader) uint64 {
 		r.after = list[0].Cursor - 1 // the log may have dropped older ones
 	}
 	for more := true; more; {
-		next := append(slices.Clone(args), "AFTER", strconv.FormatUint(r.after, 10))
+		next := append(slices.Clone(args), "AFTER", r.place())
 		more = w.addEvents(r, next, w.insist(r.Client, r.key, next))
 	}
 	return r.after
