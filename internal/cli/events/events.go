@@ -103,6 +103,9 @@ func (c *Command) run(ctx context.Context, out, said io.Writer) error {
 		case isRefusal(err):
 			return c.advise(err)
 		}
+		if len(c.Addr) > 1 {
+			err = fmt.Errorf("%s: %w", server.Addr, err)
+		}
 		r.server = (r.server + 1) % len(c.Addr)
 		switch r.failed++; {
 		case r.failed%len(c.Addr) != 0:

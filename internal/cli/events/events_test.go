@@ -213,7 +213,7 @@ func TestTheNextAddress(t *testing.T) {
 	require.NoError(t, c.run(t.Context(), &out, &said))
 	require.Equal(t, 3, strings.Count(out.String(), "\n"))
 	require.Contains(t, said.String(), "(--addr): dial tcp "+away)
-	require.Contains(t, said.String(), "asking "+none+"\nTRYAGAIN no leader; asking "+up+"\n")
+	require.Contains(t, said.String(), "asking "+none+"\n"+none+": TRYAGAIN no leader; asking "+up+"\n")
 
 	c.Addr = []string{away, none}
 	require.ErrorContains(t, c.run(t.Context(), &out, &said), "TRYAGAIN")
