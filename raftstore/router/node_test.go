@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,6 +120,12 @@ func quota(key string, most int64) engine.Op {
 // take takes one unit of each key on a node, and repeats operations that were certainly not applied.
 func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 	c.t.Helper()
+	return c.taken(n, keys, limiter.ErrTryAgain, limiter.ErrClusterDown)
+}
+
+// taken is take, and repeats operations with these outcomes.
+func (c *tier) taken(n *router.Node, keys []string, repeated ...limiter.Outcome) (allowed int64) {
+	c.t.Helper()
 	left := keys
 	require.Eventually(c.t, func() bool {
 		ops, out := []engine.Op{}, make([]engine.Decision, len(left))
@@ -130,10 +137,10 @@ func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 		}
 		var again []string
 		for i, d := range out {
-			switch d.Status {
-			case engine.OK:
+			switch {
+			case d.Status == engine.OK:
 				allowed += d.Allowed
-			case limiter.ErrTryAgain.Status(), limiter.ErrClusterDown.Status():
+			case slices.ContainsFunc(repeated, func(o limiter.Outcome) bool { return o.Status() == d.Status }):
 				again = append(again, left[i])
 			default:
 				require.Failf(c.t, "a decision failed", "%s: status %d", left[i], d.Status)
