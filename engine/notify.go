@@ -11,9 +11,9 @@ import (
 
 // A limit with Notify writes one event for each threshold that its used units reach. The fixed window keeps the highest
 // threshold of which an event was written. So a threshold is reported once in a window, whatever is given back
-// meanwhile, and a limit that changes reports only thresholds above it. Only a decision that takes units reports, and
-// it reports every threshold that the used units have then. A limit that becomes smaller, or gets Notify, reports at
-// the next decision.
+// meanwhile. A limit that becomes larger reports its thresholds above that number of units, and any other change those
+// above that share. Only a decision that takes units reports, and it reports every threshold that the used units have
+// then. A limit that becomes smaller, or gets Notify, reports at the next decision.
 
 // The types and bounds of events. Package events documents each of them.
 type (

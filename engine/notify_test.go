@@ -57,15 +57,19 @@ func (m *thresholdModel) giveBack(key string, w *toldWindow, units int64) {
 }
 
 // resize gives the window another length: the count stays, and its end is that of a window that runs at the change.
-func (m *thresholdModel) resize(windowNs, nowNs int64) {
+func (m *thresholdModel) resize(windowNs, most, nowNs int64) {
 	for key, w := range m.keys {
 		if w.endNs <= nowNs || w.used == 0 && w.told == 0 {
 			delete(m.keys, key)
 		} else if windowNs != m.windowNs {
 			w.endNs = nowNs - nowNs%windowNs + windowNs
 		}
+		if most > m.max { // the units of the last event are a smaller share
+			w.told = int(int64(w.told) * m.max / most)
+			m.giveBack(key, w, 0)
+		}
 	}
-	m.windowNs = windowNs
+	m.windowNs, m.max = windowNs, most
 }
 
 // eventTexts formats events as the model does, and checks that cursors follow each other.
@@ -185,8 +189,7 @@ func (r *notifyRun) change() {
 		r.settle()
 	}
 	window := []int64{3, 4, 10}[r.rnd.IntN(3)] * notifyNs
-	r.m.resize(window, r.nowNs)
-	r.m.max = 10 + r.rnd.Int64N(190)
+	r.m.resize(window, 10+r.rnd.Int64N(190), r.nowNs)
 	r.m.shares = []engine.Thresholds{
 		"\x32\x50\x64", "\x01\x0a\x5a", "\x64", "\x14\x28\x3c\x50\x5a\x5f\x63\x64",
 	}[r.rnd.IntN(4)]
