@@ -2,14 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/guards"
 )
@@ -55,31 +52,15 @@ func strays() (left []string) {
 	return left
 }
 
-// abandoned lists functions whose goroutines the Raft library, or a node that shuts down, leaves behind.
+// abandoned lists functions whose goroutines the Raft library leaves behind.
 var abandoned = []string{
 	// Leadership transfer can hang for ever (hashicorp/raft issue 696). The leader is deposed before it looks up how
 	// far its successor has replicated, and nothing reports that any more. A node that becomes leader again in that
 	// state refuses every request until its watchdog ends the process.
 	"raft.(*Raft).leadershipTransfer(",
 	"raft.(*Raft).leaderLoop.func2()",
-	// The library accepted a request at the moment it shut down, and never answers it. Nothing waits for the goroutine.
-	// A real process ends with the node. If only a group ends, a goroutine for each such request stays.
-	"consensus.(*Raft).Await.func1()",
 }
 
 func isAbandoned(stack string) bool {
 	return slices.ContainsFunc(abandoned, func(f string) bool { return strings.Contains(stack, f) })
-}
-
-// TestTheAbandonedGoroutineIsStillThere checks that the goroutine which abandoned names still has that name. Package
-// consensus is out of this package's reach.
-func TestTheAbandonedGoroutineIsStillThere(t *testing.T) {
-	text, err := os.ReadFile("../../../raftstore/internal/consensus/consensus.go")
-	require.NoError(t, err)
-	require.Contains(t, string(text), "package consensus")
-	_, body, found := strings.Cut(string(text), "func (c *Raft) Await(")
-	require.True(t, found)
-	body, _, _ = strings.Cut(body, "\n}\n")
-	require.Contains(t, body, "go func()")
-	require.True(t, isAbandoned("raftstore/internal/consensus.(*Raft).Await.func1()"))
 }
