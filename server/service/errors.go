@@ -30,7 +30,7 @@ const (
 	ErrStrikesElse resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be one of several that " +
 		"pay: use RL.CHECK without ELSE"
 	errNoHold resp.Error = "NOHOLD there is no hold with this id: it was denied, it ended more than --id-lifetime " +
-		"ago, or a server that runs alone forgot it in a crash; nothing was charged"
+		"ago, or a server that runs alone forgot it in a crash; nothing more was charged"
 	ErrHoldEnded resp.Error = "HOLDENDED the hold has ended: it was committed or cancelled, or its ttl has passed; " +
 		"nothing was changed: RL.COMMIT reports what was used"
 	errPolicyGone    resp.Error = "ERR a policy of the hold was deleted, nothing was taken"
