@@ -60,8 +60,8 @@ func alignedStart(nowNs, offsetNs, windowNs int64) int64 {
 
 // carryWindow converts a running window to the limit l at a time. The count stays. If mode and length are the same,
 // the end stays as well. If both limits are FromFirst, the start stays, and an empty window replaces one that is then
-// over. Otherwise the window gets the end of a window under the new limit. The units at which an event was written are a
-// smaller share of a larger limit, so its thresholds above them are reported.
+// over. Otherwise the window gets the end of a window under the new limit. The units at which an event was written are
+// a smaller share of a larger limit, so its thresholds above them are reported.
 func carryWindow(
 	l, old *Limit, w store.FixedWindow, nowNs, offsetNs int64, ends *Calendar,
 ) store.FixedWindow {
