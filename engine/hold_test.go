@@ -248,7 +248,7 @@ func TestAHoldKeepsItsUnits(t *testing.T) {
 // window, whether or not somebody asks for the limiter in between.
 func TestChangesOfHeldLimitsNeedNoLook(t *testing.T) {
 	kept := 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(600) {
 		r := seeded(seed)
 		l := heldLimits[[]string{"fixed", "log", "counter"}[r.IntN(3)]]
 		asked, idle := newHolds(t, map[string]engine.Limit{"p": l}), newHolds(t, map[string]engine.Limit{"p": l})
@@ -277,5 +277,5 @@ func TestChangesOfHeldLimitsNeedNoLook(t *testing.T) {
 			kept++
 		}
 	}
-	require.Greater(t, kept, 300)
+	require.Greater(t, kept, 60)
 }
