@@ -84,7 +84,7 @@ var docsNotRun = map[string]string{
 	"README.md: package main":                         "TestReadme of server/clienttest",
 	"README.md: flowchart LR":                         "a drawing",
 
-	"policies.md: redis-cli -p 6380 RL.POLICY SET budget LIMIT FIXED MONTH 1000000 NOTIFY 50% 80% 100% RECORD": "the " +
+	"policies.md: redis-cli -p 6380 RL.POLICY SET budget LIMIT FIXED MONTH 1000000 NOTIFY 50% 80% 100%": "the " +
 		"receiver is elsewhere; internal/cli/events delivers to one of its own",
 	"policies.md: redis-cli -p 6380 XREAD BLOCK 30000 STREAMS weir:events 0": "it waits; events_test.go of " +
 		"server/commands and of client read streams",
