@@ -23,16 +23,12 @@ type Event struct {
 	Limit  int64
 }
 
-// Events returns up to n events (1 to 10000) after a cursor, the oldest first; 0 is before the first event ever. If
-// weir no longer has all of them, it returns ErrRefused with a text that begins with EVENTSGONE and says where to go
-// on. With several Raft groups it reads the events of the first one.
-func (c *Client) Events(ctx context.Context, after uint64, n int) ([]Event, error) {
-	return c.EventsAfter(ctx, Event{Cursor: after}, n)
-}
-
-// EventsAfter does the same as Events behind the last event that a program has, of which it needs Cursor and At. By the
-// time it also notices that last comes from another log, such as that of before a restore.
-func (c *Client) EventsAfter(ctx context.Context, last Event, n int) ([]Event, error) {
+// Events returns up to n events (1 to 10000) after the last one that the program has, the oldest first. It needs Cursor
+// and At of last; the zero Event is before the first event ever. If weir no longer has all of them, or last comes from
+// another log, such as that of before a restore, Events returns ErrRefused with a text that begins with EVENTSGONE and
+// says where to go on. Without At it compares the cursor alone. With several Raft groups it reads the events of the
+// first one.
+func (c *Client) Events(ctx context.Context, last Event, n int) ([]Event, error) {
 	if last.Cursor > engine.MaxUnits {
 		return nil, fmt.Errorf("%w: no event has a cursor above 2^53", ErrBadRequest)
 	}

@@ -28,7 +28,7 @@ func TestEventsAreRead(t *testing.T) {
 	defer rdb.Close()
 	spend(t, rdb, "acme", 85)
 	c := newClient(t, s, client.Options{WhenDown: client.Closed})
-	events, err := c.Events(t.Context(), 1, 10)
+	events, err := c.Events(t.Context(), client.Event{Cursor: 1}, 10)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	last := events[0]
@@ -36,17 +36,17 @@ func TestEventsAreRead(t *testing.T) {
 	events[0].At = time.Time{}
 	require.Equal(t, client.Event{Cursor: 2, Kind: "threshold", Policy: "budget", Key: "acme", ID: "r1", Share: 80,
 		Amount: 85, Used: 85, Limit: 100}, events[0])
-	none, err := c.EventsAfter(t.Context(), last, 10)
+	none, err := c.Events(t.Context(), last, 10)
 	require.NoError(t, err)
 	require.Empty(t, none)
 	last.At = last.At.Add(time.Second)
-	_, err = c.EventsAfter(t.Context(), last, 10)
+	_, err = c.Events(t.Context(), last, 10)
 	require.ErrorIs(t, err, client.ErrRefused)
 	require.ErrorContains(t, err, "another log")
-	_, err = c.Events(t.Context(), 3, 10)
+	_, err = c.Events(t.Context(), client.Event{Cursor: 3}, 10)
 	require.ErrorIs(t, err, client.ErrRefused)
 	require.ErrorContains(t, err, "EVENTSGONE")
-	_, err = c.Events(t.Context(), 1<<60, 10)
+	_, err = c.Events(t.Context(), client.Event{Cursor: 1 << 60}, 10)
 	require.ErrorIs(t, err, client.ErrBadRequest)
 }
 
@@ -71,7 +71,7 @@ func TestAPolicyTellsEvents(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Decide(ctx, client.Request{Rule: client.Policy("budget"), Key: "big", Cost: 950})
 	require.NoError(t, err)
-	events, err := c.Events(ctx, 0, 10)
+	events, err := c.Events(ctx, client.Event{}, 10)
 	require.NoError(t, err)
 	var got []string
 	for _, e := range events {
@@ -103,7 +103,7 @@ func TestAHoldThatExpiresIsRead(t *testing.T) {
 	s.Advance(2 * time.Minute)
 	var events []client.Event
 	require.Eventually(t, func() bool {
-		events, err = c.Events(t.Context(), 0, 10)
+		events, err = c.Events(t.Context(), client.Event{}, 10)
 		return err != nil || len(events) > 0
 	}, weirtest.Wait, time.Millisecond)
 	require.NoError(t, err)
