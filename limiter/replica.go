@@ -130,6 +130,12 @@ func (t *Topology) Ended() (n int) {
 	return n
 }
 
+// Base returns the number of the group that a node reads policies and blocks everywhere from: the first one that has
+// not ended on the node.
+func (t *Topology) Base() int {
+	return max(0, slices.IndexFunc(t.Groups, func(g Group) bool { return g.Ended == "" }))
+}
+
 // GroupOf returns the group that owns a slot.
 func (t *Topology) GroupOf(slot uint16) Group {
 	return t.Groups[t.NumberOf(slot)]

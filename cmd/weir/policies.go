@@ -44,16 +44,9 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	return &policyLoader{path: path, file: file, log: log}, nil
 }
 
-// policyNode is the part of a node that the loader needs.
-type policyNode interface {
-	Now() engine.Stamp
-	Policies() *engine.Policies
-	DecideAtomic(ops []engine.Op, out []engine.Decision) error
-}
-
 // keep applies the file, and again at each SIGHUP, until the returned function is called. A node that runs alone has
 // its policies when keep returns. A cluster has them as soon as it has a leader.
-func (l *policyLoader) keep(n policyNode) (stop func()) {
+func (l *policyLoader) keep(n limiter.Limiter) (stop func()) {
 	if l == nil {
 		return func() {}
 	}
@@ -72,7 +65,7 @@ func (l *policyLoader) keep(n policyNode) (stop func()) {
 }
 
 // run applies the file when due is set, and reads it again at each SIGHUP.
-func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done <-chan struct{}) {
+func (l *policyLoader) run(n limiter.Limiter, due bool, hangup <-chan os.Signal, done <-chan struct{}) {
 	retry := time.NewTicker(policyRetryEvery)
 	defer retry.Stop()
 	for {
@@ -102,14 +95,14 @@ func (l *policyLoader) reload() bool {
 
 // apply applies the changes of the file. After an error the caller may try again. A node that starts has not applied
 // its log yet, so it first waits for the policies that its cluster has.
-func (l *policyLoader) apply(n policyNode) error {
-	if cluster, ok := n.(limiter.Replica); ok {
-		if err := cluster.ReadIndex(); err != nil {
-			l.waits(err)
-			return err
-		}
+func (l *policyLoader) apply(n limiter.Limiter) error {
+	reader := limiter.NewReader(n)
+	state, _, err := reader.Read(func(t *limiter.Topology) ([]int, bool) { return []int{t.Base()}, false })
+	if err != nil {
+		l.waits(err)
+		return err
 	}
-	ops, foreign := l.file.Changes(n.Policies(), n.Now().NowNs)
+	ops, foreign := l.file.Changes(state.Policies(), n.Now().NowNs)
 	refused := 0
 	for from := 0; from < len(ops); from += policiesAtOnce {
 		some := ops[from:min(from+policiesAtOnce, len(ops))]

@@ -113,7 +113,10 @@ func TestPolicyCommands(t *testing.T) {
 }
 
 // oldCluster has a member that does not support the file's policies. It is upgraded after this many tries.
-type oldCluster struct{ tries int }
+type oldCluster struct {
+	limiter.Limiter
+	tries int
+}
 
 func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
 

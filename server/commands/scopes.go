@@ -31,11 +31,8 @@ func (c *scope) add(g int) {
 // addSlot adds the group of a slot.
 func (c *scope) addSlot(slot uint16) { c.add(c.NumberOf(slot)) }
 
-// addBase adds the group that a node reads policies and blocks everywhere from: the first group that has not ended on
-// the node.
-func (c *scope) addBase() {
-	c.add(max(0, slices.IndexFunc(c.Groups, func(g limiter.Group) bool { return g.Ended == "" })))
-}
+// addBase adds the group that a node reads policies and blocks everywhere from.
+func (c *scope) addBase() { c.add(c.Base()) }
 
 // wholeState reads the keys of all groups.
 func wholeState(run func(*Session, limiter.View, [][]byte)) reading { return reading{run: run} }
