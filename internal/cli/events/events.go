@@ -96,7 +96,6 @@ func (c *Command) run(ctx context.Context, out, said io.Writer) error {
 	}
 	for ctx.Err() == nil {
 		server := remote.Server{Addr: c.Addr[r.server], PasswordFile: c.PasswordFile, Flags: c.Flags}
-		begun := time.Now()
 		err := server.With(func(conn redis.Conn) error { return r.read(ctx, conn) })
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -114,9 +113,6 @@ func (c *Command) run(ctx context.Context, out, said io.Writer) error {
 		case !c.Follow:
 			return err
 		default:
-			if time.Since(begun) > r.wait.next { // a connection that lasted is no part of a row of failures
-				r.wait.reset()
-			}
 			r.wait.after(ctx, err)
 		}
 	}
