@@ -115,7 +115,7 @@ func drainBeside(t *testing.T, ops []Op, decide func(*Table, Stamp, []Op, []Deci
 }
 
 // TestADrainBesideBatches checks that a Drain that runs beside batches hands out a limiter together with its event: each
-// check makes a limiter and takes the share of its limit that is told.
+// check makes a limiter and writes one event.
 func TestADrainBesideBatches(t *testing.T) {
 	limit := Limit{Algorithm: FixedWindow, WindowNs: MaxWindowNs, Max: 100}
 	told := &Policy{Limits: []PolicyLimit{{Limit: limit, Notify: "\x01"}}}

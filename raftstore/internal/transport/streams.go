@@ -53,8 +53,8 @@ func (s *Shared) pass(rpc raft.RPC) bool {
 
 // heartbeatOf returns a heartbeat of the leader that sends an image. In the library a candidate that gets an image of
 // its own term knows the leader from then on, and yet stays a candidate. If the leader ends before its next heartbeat,
-// the candidate refuses all pre-votes for its sake, without end. A heartbeat before the image makes it a follower, as
-// Raft demands (section 5.2). Seen in hashicorp/raft 1.7.3 and 1.8.0.
+// the candidate refuses all pre-votes, without end, because it knows a leader. A heartbeat before the image makes it a
+// follower, as Raft demands (section 5.2). Seen in hashicorp/raft 1.7.3 and 1.8.0.
 func heartbeatOf(image *raft.InstallSnapshotRequest) raft.RPC {
 	return raft.RPC{
 		Command:  &raft.AppendEntriesRequest{RPCHeader: image.RPCHeader, Term: image.Term},
