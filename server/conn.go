@@ -46,6 +46,9 @@ type conn struct {
 func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1),
 		remote: nc.RemoteAddr().String()}
+	if _, ok := nc.(*net.UnixConn); ok { // as Redis shows it: the client has no address
+		c.remote = nc.LocalAddr().String() + ":0"
+	}
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.CycleConn()
 	}

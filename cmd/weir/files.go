@@ -43,10 +43,10 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 // ports.
 func (s *serveCmd) besidesClients() uint64 {
 	taken := uint64(spareFiles)
-	if s.RLS != "" {
+	if s.RLS != "" || s.RLSSocket != "" {
 		taken += envoyrls.MaxConns
 	}
-	if s.HTTP != "" && s.HTTPCheck != httpapi.CheckOff {
+	if (s.HTTP != "" || s.HTTPSocket != "") && s.HTTPCheck != httpapi.CheckOff {
 		taken += httpapi.CheckMaxConns - httpapi.MaxConns
 	}
 	if s.clustered() {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/internal/cli/listener"
@@ -18,6 +19,9 @@ import (
 type ports struct {
 	plain, secure, web net.Listener
 	rls                net.Listener
+	socket             net.Listener // Unix sockets beside plain, web and rls
+	webSocket          net.Listener
+	rlsSocket          net.Listener
 	cert               *certs.Store
 	auth               tls.ClientAuthType
 	httpTLS, rlsTLS    bool
@@ -54,6 +58,9 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 			return nil, errors.Join(err, p.close())
 		}
 	}
+	if err := p.openSockets(&s.socketFlags); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
 	return p, nil
 }
 
@@ -67,9 +74,9 @@ func (p *ports) envoys(srv *server.Server) *envoyrls.Server {
 
 // serve starts to accept on all listeners. The channel receives the end of each.
 func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server) <-chan error {
-	failed := make(chan error, 4)
-	if p.plain != nil {
-		go func() { failed <- srv.Serve(p.plain) }()
+	failed := make(chan error, 7)
+	for _, ln := range present(p.plain, p.socket) {
+		go func() { failed <- srv.Serve(ln) }()
 	}
 	if p.secure != nil {
 		go func() { failed <- srv.ServeTLS(p.secure, p.cert.Server(p.auth)) }()
@@ -81,19 +88,25 @@ func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyr
 		}
 		go func() { failed <- beside.Serve(web) }()
 	}
-	if p.rls != nil {
-		go func() { failed <- envoys.Serve(p.rls) }()
+	for _, ln := range present(p.webSocket) {
+		go func() { failed <- beside.Serve(ln) }()
+	}
+	for _, ln := range present(p.rls, p.rlsSocket) {
+		go func() { failed <- envoys.Serve(ln) }()
 	}
 	return failed
 }
 
 func (p *ports) close() (err error) {
-	for _, ln := range []net.Listener{p.plain, p.secure, p.web, p.rls} {
-		if ln != nil {
-			err = errors.Join(err, ln.Close())
-		}
+	for _, ln := range present(p.plain, p.secure, p.web, p.rls, p.socket, p.webSocket, p.rlsSocket) {
+		err = errors.Join(err, ln.Close())
 	}
 	return err
+}
+
+// present returns the listeners that are there.
+func present(all ...net.Listener) []net.Listener {
+	return slices.DeleteFunc(all, func(ln net.Listener) bool { return ln == nil })
 }
 
 // reload reads the certificate again.

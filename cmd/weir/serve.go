@@ -63,6 +63,7 @@ type serveCmd struct {
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 
+	socketFlags  `embed:"" group:"ports"`
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
 	Traces       tracing.Flags `embed:"" group:"logs"`
@@ -230,6 +231,7 @@ func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, re
 	attrs := []any{"connect", at.connect()}
 	for _, one := range []struct{ name, value string }{
 		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()}, {"rls", addrOf(at.rls)},
+		{"unix_socket", addrOf(at.socket)}, {"http_socket", addrOf(at.webSocket)}, {"rls_socket", addrOf(at.rlsSocket)},
 	} {
 		if one.value != "" {
 			attrs = append(attrs, one.name, one.value)

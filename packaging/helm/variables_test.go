@@ -39,7 +39,9 @@ var notSettings = map[string]string{
 	"config": "settings are it", "expect": "all nodes found the cluster together",
 	"protected-mode": "there is a password",
 	"http-tls":       "probes and Prometheus would have to know",
-	"test-clock":     "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
+	"unix-socket":    "the pod has one container", "http-socket": "the pod has one container",
+	"rls-socket": "the pod has one container", "socket-mode": "the pod has one container",
+	"test-clock": "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 
 // TestSettingsAreFlags checks that every flag of weir serve is a setting or has a reason in notSettings.

@@ -2,6 +2,7 @@ package envoyrls
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,8 @@ type rlsConns struct {
 	Mu    sync.Mutex
 	Table *connlimit.Table
 	Open  map[string]*rlsConn // by the client's address
+
+	sockets int64 // connections of Unix sockets since the start
 }
 
 func newRLSConns(most int, stats *service.RLSStats, evicted *atomic.Int64) *rlsConns {
@@ -32,7 +35,17 @@ type rlsConn struct {
 	net.Conn
 	of   *rlsConns
 	Slot *connlimit.Slot
+	from net.Addr
 }
+
+// RemoteAddr returns an address that no other connection has.
+func (c *rlsConn) RemoteAddr() net.Addr { return c.from }
+
+// socketAddr is the address of a client at a Unix socket, numbered because the system gives it none.
+type socketAddr int64
+
+func (socketAddr) Network() string  { return "unix" }
+func (n socketAddr) String() string { return fmt.Sprintf("unix:%d", int64(n)) }
 
 func (c *rlsConn) Close() error {
 	c.of.remove(c)
@@ -41,15 +54,19 @@ func (c *rlsConn) Close() error {
 
 // add registers a connection. It returns nil if all connections are busy.
 func (all *rlsConns) add(nc net.Conn) *rlsConn {
-	c := &rlsConn{Conn: nc, of: all}
+	c := &rlsConn{Conn: nc, of: all, from: nc.RemoteAddr()}
 	all.Mu.Lock()
 	defer all.Mu.Unlock()
+	if c.from.Network() == "unix" {
+		all.sockets++
+		c.from = socketAddr(all.sockets)
+	}
 	slot, err := all.Table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = nc.Close() })
 	if err != nil {
 		return nil
 	}
 	c.Slot = slot
-	all.Open[nc.RemoteAddr().String()] = c
+	all.Open[c.from.String()] = c
 	all.count.Add(1)
 	return c
 }

@@ -39,6 +39,8 @@ func addressHint(addr, port string, listens bool) string {
 		return fmt.Sprintf(": write 127.0.0.1:%s for this machine alone, :%[1]s for all its addresses", addr)
 	case notNumber == nil:
 		return ": write 127.0.0.1:" + addr + " for this machine"
+	case strings.HasPrefix(addr, "unix:") && listens, strings.HasPrefix(addr, "/") && listens:
+		return ": a Unix socket is --unix-socket, --http-socket or --rls-socket"
 	case strings.Contains(addr, "://"):
 		return ": leave out " + addr[:strings.Index(addr, "://")+3]
 	case net.ParseIP(addr) != nil && strings.Contains(addr, ":"):
