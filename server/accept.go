@@ -58,7 +58,12 @@ func (s *Server) adopt(ln net.Listener) bool {
 		return false
 	}
 	s.listeners[ln] = struct{}{}
-	s.sweepOnce.Do(func() { s.Running.Go(s.sweep) })
+	s.sweepOnce.Do(func() {
+		s.Running.Go(s.sweep)
+		if s.Replica != nil {
+			s.Running.Go(s.AnnouncePrimaries)
+		}
+	})
 	return true
 }
 

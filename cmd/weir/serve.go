@@ -66,6 +66,7 @@ type serveCmd struct {
 	socketFlags  `embed:"" group:"ports"`
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
+	SentinelName string        `placeholder:"NAME" default:"mymaster" group:"cluster" help:"Name of the primary for clients that find it through Redis' Sentinel: every node answers SENTINEL. Give every node of a cluster the same."`
 	Traces       tracing.Flags `embed:"" group:"logs"`
 
 	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write a CPU profile of the whole run to this file, for go tool pprof. Costs about 1 percent."`
@@ -220,6 +221,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
 		BlacklistKey:   s.BlacklistKey,
+		SentinelName:   s.SentinelName,
 		DenyWhenFull:   s.fullPolicy() == engine.Deny,
 	}
 }

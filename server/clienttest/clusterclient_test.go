@@ -40,6 +40,9 @@ type clientKind struct {
 	remembersDeath bool
 	// stateless: the client does not remember the leader from one call to the next.
 	stateless bool
+	// sentinel: the client finds the leader through SENTINEL instead. hears: it goes to a new leader although the old one
+	// still answers, because it listens to +switch-master.
+	sentinel, hears bool
 	// complaints returns the lines that the library has logged since the last call. It is nil for a library that logs
 	// nothing. lost reports whether a line is about lost connections.
 	complaints func() []string
@@ -67,6 +70,10 @@ func TestClusterClients(t *testing.T) {
 
 // testClusterClient runs the tests that every client must pass in its cluster mode.
 func testClusterClient(t *testing.T, kind clientKind) {
+	if kind.sentinel {
+		testSentinel(t, kind)
+		return
+	}
 	for _, redirect := range []string{"forward", "moved"} {
 		t.Run(redirect, func(t *testing.T) { testFollowsLeader(t, kind, redirect) })
 	}
@@ -118,6 +125,29 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	l.counted(t, c)
 	l.takeRest(t, c)
 	kind.quiet(t, false)
+}
+
+// testSentinel changes the leader as testFollowsLeader does, for a client that asks the nodes as Sentinels.
+func testSentinel(t *testing.T, kind clientKind) {
+	c := startCluster(t, nil)
+	victim := c.other(c.leader())
+	client := kind.dial(t, c.addrs(nodeIDs...))
+	defer client.close()
+	l := newLoad(client, kind, c.prefixes()...)
+	settled := func() { l.reaches(t, c, c.leader()) }
+	l.during(t, "at the start", settled)
+	l.worries.expectDeath(true) // the client itself closes its connections to the old leader
+	l.during(t, "leadership was transferred", func() {
+		c.transfer(victim)
+		if kind.hears {
+			settled()
+		}
+	})
+	l.survives(t, c, kind, victim, settled)
+	l.worries.expectDeath(false)
+	l.counted(t, c)
+	l.takeRest(t, c)
+	kind.quiet(t, true)
 }
 
 // survives checks that the client goes on while a leader is killed and comes back. settled waits until the client knows

@@ -29,13 +29,15 @@ func goClusterClients(t *testing.T) []clientKind {
 		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, remembersDeath: true,
 			complaints: hook.take, lost: aboutConnections.MatchString},
 		{name: "rueidis", dial: dialRueidisCluster, learns: true, callers: 4},
+		{name: "go-redis-sentinel", dial: dialGoRedisSentinel, callers: 4, resends: true, sentinel: true, hears: true,
+			complaints: hook.take, lost: func(string) bool { return true }},
 		{name: "redis-cli", dial: dialRedisCLI, callers: 2, stateless: true},
 	}
 }
 
 // aboutConnections matches the lines that clients log about a connection that ended or failed, and the lines of their
 // stack traces.
-var aboutConnections = regexp.MustCompile(`(?i)connection (refused|reset)|ECONNREFUSED|ECONNRESET|EOF|broken pipe|error with connection|unexpected end of stream|^\s+at |^Caused by: java\.(net|io)\.|JedisConnectionException`)
+var aboutConnections = regexp.MustCompile(`(?i)connection (refused|reset)|ECONNREFUSED|ECONNRESET|EOF|broken pipe|error with connection|unexpected end of stream|^\s+at |^Caused by: java\.(net|io)\.|JedisConnectionException|SentinelListener|sentinels are unreachable`)
 
 type goRedisCluster struct {
 	ctx context.Context
@@ -49,6 +51,30 @@ const goRedisReload = time.Second
 func dialGoRedisCluster(t *testing.T, seeds []string) clusterClient {
 	return goRedisCluster{t.Context(),
 		redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds, ClusterStateReloadInterval: goRedisReload})}
+}
+
+type goRedisSentinel struct {
+	ctx context.Context
+	*redis.Client
+}
+
+func dialGoRedisSentinel(t *testing.T, seeds []string) clusterClient {
+	return goRedisSentinel{t.Context(),
+		redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: seeds})}
+}
+
+func (c goRedisSentinel) close() { _ = c.Close() }
+
+func (c goRedisSentinel) send(commands [][]string) (answers []answer) {
+	pipe := c.Pipeline()
+	for _, args := range commands {
+		pipe.Do(c.ctx, anys(args)...)
+	}
+	sent, _ := pipe.Exec(c.ctx) // returns the first of the commands' errors
+	for _, cmd := range sent {
+		answers = append(answers, goRedisAnswer(cmd.(*redis.Cmd)))
+	}
+	return answers
 }
 
 func (c goRedisCluster) close() { _ = c.Close() }

@@ -49,7 +49,8 @@ var languages = []language{
 		program: []string{"venv/bin/python", "-W", "default", "speak.py"},
 		clients: []string{"redis-py", "redis-py-resp2"},
 		cluster: []string{"venv/bin/python", "-W", "default", "cluster.py"},
-		kinds:   []clientKind{{name: "redis-py-cluster", learns: true, resends: true}},
+		kinds: []clientKind{{name: "redis-py-cluster", learns: true, resends: true},
+			{name: "redis-py-sentinel", resends: true, sentinel: true}},
 	},
 	{
 		name:    "node",
@@ -60,7 +61,9 @@ var languages = []language{
 		cluster: []string{"node", "cluster.mjs"},
 		kinds: []clientKind{{name: "node-redis-cluster"},
 			{name: "ioredis-cluster", learns: true, resends: true, keyless: true},
-			{name: "ioredis-5-cluster", learns: true, resends: true, keyless: true}},
+			{name: "ioredis-5-cluster", learns: true, resends: true, keyless: true},
+			{name: "node-redis-sentinel", resends: true, sentinel: true, hears: true},
+			{name: "ioredis-sentinel", resends: true, sentinel: true, hears: true}},
 	},
 	{
 		name:    "java",
@@ -72,7 +75,9 @@ var languages = []language{
 		cluster: []string{"java", "-cp", "target/classes:target/dependency/*",
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
 		kinds: []clientKind{{name: "lettuce-cluster", learns: true, resends: true},
-			{name: "jedis-cluster", learns: true, resends: true}},
+			{name: "jedis-cluster", learns: true, resends: true},
+			{name: "lettuce-sentinel", resends: true, sentinel: true},
+			{name: "jedis-sentinel", resends: true, sentinel: true, hears: true}},
 	},
 	{
 		name:    "rust",

@@ -43,6 +43,8 @@ const (
 	// length.
 	maxPatternBytes = engine.MaxKeyLen
 
+	// DefaultSentinelName is the name in the configuration that Redis ships for Sentinel.
+	DefaultSentinelName = "mymaster"
 	// DefaultMaxClients is Redis' own default. It needs as many file descriptors.
 	DefaultMaxClients = 10_000
 	// KeepAliveIdle is the idle time after which TCP probes a peer that may have vanished: Redis' 300 s.

@@ -51,7 +51,7 @@ func families() [][]*command {
 		hashCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
-		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},
+		clusterCommands(), {sentinelCommand(), weirClusterCommand(), weirBackupCommand()},
 	}
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
 	// blocked everywhere. If it is empty, these commands work on no key.
 	BlacklistKey string
+	// SentinelName is the name of the primary for clients that use Sentinel.
+	SentinelName string
 	DenyWhenFull bool   // the limiter refuses new keys when memory is full, for CONFIG GET
 	Version      string // weir's version, for INFO and HELLO
 
@@ -80,6 +82,7 @@ func (c *Config) complete() error {
 	c.MaxClients = cmp.Or(c.MaxClients, DefaultMaxClients)
 	c.MaxBulkBytes = cmp.Or(c.MaxBulkBytes, DefaultMaxBulkBytes)
 	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, DefaultMaxValueBytes)
+	c.SentinelName = cmp.Or(c.SentinelName, DefaultSentinelName)
 	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
 	switch {
 	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):

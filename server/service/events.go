@@ -22,6 +22,10 @@ const (
 	// lockoutPrefix begins the channel name of every lock-out. The rest is as for denials.
 	lockoutPrefix = "weir:lockout:"
 	policyPrefix  = "policy:"
+	// SwitchChannel and ReplicaChannel are the channels on which Redis' Sentinel announces a new primary, and its
+	// replicas.
+	SwitchChannel  = "+switch-master"
+	ReplicaChannel = "+slave"
 	// MaxPolicyChannels allows two channels for each possible policy.
 	MaxPolicyChannels = 2 * engine.MaxPolicies
 )
@@ -35,9 +39,10 @@ type Events struct {
 	sent      atomic.Int64 // messages sent in that second
 
 	mu       sync.RWMutex
-	denials  [engine.Scripted + 1]*denialChannel
-	lockouts *denialChannel            // of RL.STRIKE
-	Policies map[string]*denialChannel // by name; of policies that recently denied or locked out
+	denials  [engine.Scripted + 1]*eventChannel
+	lockouts *eventChannel            // of RL.STRIKE
+	switches [2]*eventChannel         // SwitchChannel and ReplicaChannel
+	Policies map[string]*eventChannel // by name; of policies that recently denied or locked out
 	All      map[subscription]struct{}
 	topics   map[Topic]int // subscribers of each
 	monitors map[Listener]struct{}
@@ -60,9 +65,9 @@ type Topic struct {
 	Pattern bool
 }
 
-// denialChannel holds the subscriptions to denials or lock-outs of one algorithm or policy, so that an event compares
-// no names.
-type denialChannel struct {
+// eventChannel holds the subscriptions to denials or lock-outs of one algorithm or policy, or to changes of the leader,
+// so that an event compares no names.
+type eventChannel struct {
 	name  string
 	heard map[subscription]struct{}
 }
@@ -73,18 +78,19 @@ type subscription struct {
 }
 
 func newEvents(slowPath *atomic.Int32) *Events {
-	h := &Events{slowPath: slowPath, Policies: make(map[string]*denialChannel), All: make(map[subscription]struct{}),
+	h := &Events{slowPath: slowPath, Policies: make(map[string]*eventChannel), All: make(map[subscription]struct{}),
 		topics: make(map[Topic]int), monitors: make(map[Listener]struct{})}
 	for a := range h.denials {
 		h.denials[a] = h.channel(deniedPrefix + engine.Algorithm(a).String())
 	}
 	h.lockouts = h.channel(lockoutPrefix + engine.Strike.String())
+	h.switches = [...]*eventChannel{h.channel(SwitchChannel), h.channel(ReplicaChannel)}
 	return h
 }
 
 // channel returns a new channel with the current matching subscriptions.
-func (h *Events) channel(name string) *denialChannel {
-	ch := &denialChannel{name, make(map[subscription]struct{})}
+func (h *Events) channel(name string) *eventChannel {
+	ch := &eventChannel{name, make(map[subscription]struct{})}
 	for sub := range h.All {
 		ch.admit(sub)
 	}
@@ -92,18 +98,21 @@ func (h *Events) channel(name string) *denialChannel {
 }
 
 // admit adds a subscription if it matches this channel.
-func (ch *denialChannel) admit(sub subscription) {
+func (ch *eventChannel) admit(sub subscription) {
 	if sub.topic.matches(ch.name) {
 		ch.heard[sub] = struct{}{}
 	}
 }
 
 // eachChannel visits all existing channels.
-func (h *Events) eachChannel(visit func(*denialChannel)) {
+func (h *Events) eachChannel(visit func(*eventChannel)) {
 	for _, ch := range h.denials {
 		visit(ch)
 	}
 	visit(h.lockouts)
+	for _, ch := range h.switches {
+		visit(ch)
+	}
 	for _, ch := range h.Policies {
 		visit(ch)
 	}
@@ -124,7 +133,7 @@ func (h *Events) Subscribe(l Listener, t Topic) {
 	h.Listeners.Add(1)
 	sub := subscription{l, t}
 	h.All[sub] = struct{}{}
-	h.eachChannel(func(ch *denialChannel) { ch.admit(sub) })
+	h.eachChannel(func(ch *eventChannel) { ch.admit(sub) })
 }
 
 // Unsubscribe removes a topic to which l is subscribed.
@@ -137,7 +146,7 @@ func (h *Events) Unsubscribe(l Listener, t Topic) {
 	h.Listeners.Add(-1)
 	sub := subscription{l, t}
 	delete(h.All, sub)
-	h.eachChannel(func(ch *denialChannel) { delete(ch.heard, sub) })
+	h.eachChannel(func(ch *eventChannel) { delete(ch.heard, sub) })
 }
 
 // Monitor starts or ends MONITOR for l.
@@ -173,7 +182,7 @@ func (h *Events) Denied(op *engine.Op, d *engine.Decision) {
 
 // policyChannel returns or creates the channel of a policy. At MaxPolicyChannels it first removes all channels,
 // because deleted policies still have channels.
-func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
+func (h *Events) policyChannel(prefix string, policy []byte) *eventChannel {
 	var few [len(lockoutPrefix) + len(policyPrefix) + engine.MaxPolicyLen]byte
 	name := append(append(append(few[:0], prefix...), policyPrefix...), policy...)
 	h.mu.RLock()
@@ -197,7 +206,7 @@ func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 
 // publish sends a message about a key to the listeners that may hear of the key. It never blocks. A listener that does
 // not keep up is disconnected, and the message budget stops a flood.
-func (h *Events) publish(ch *denialChannel, key, message []byte) {
+func (h *Events) publish(ch *eventChannel, key, message []byte) {
 	second := time.Now().Unix()
 	for sub := range ch.heard {
 		if !sub.listener.MayHear(key) {
@@ -207,6 +216,24 @@ func (h *Events) publish(ch *denialChannel, key, message []byte) {
 			return
 		}
 		sub.listener.Deliver(sub.topic, ch.name, message)
+	}
+}
+
+// Switched publishes that a cluster has another primary, to SwitchChannel, and then its replicas to ReplicaChannel, a
+// message each. Every subscriber may hear it.
+func (h *Events) Switched(primary string, replicas []string) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	second := time.Now().Unix()
+	for i, messages := range [][]string{{primary}, replicas} {
+		for sub := range h.switches[i].heard {
+			for _, message := range messages {
+				if !h.spend(second) {
+					return
+				}
+				sub.listener.Deliver(sub.topic, h.switches[i].name, []byte(message))
+			}
+		}
 	}
 }
 

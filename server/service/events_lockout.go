@@ -38,7 +38,7 @@ func (h *Events) lockedOut(set *engine.Policies, at engine.Stamp, op *engine.Op,
 	}
 }
 
-func (h *Events) tellLockout(ch *denialChannel, message lockout) {
+func (h *Events) tellLockout(ch *eventChannel, message lockout) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if len(ch.heard) == 0 {

@@ -1,17 +1,22 @@
-// Runs commands through the cluster modes of node-redis and ioredis.
+// Runs commands through the cluster modes of node-redis and ioredis, and through their Sentinel modes.
 // clusterforeign_test.go says how it is called.
 import { createInterface } from 'node:readline'
-import { Cluster as IOCluster } from 'ioredis'
+import { Cluster as IOCluster, Redis as IORedis } from 'ioredis'
 import { Cluster as IOCluster5 } from 'ioredis-5'
-import { createCluster } from 'redis'
+import { createCluster, createSentinel } from 'redis'
 
 const [name, ...addresses] = process.argv.slice(2)
+
+const nodes = addresses.map(address => {
+  const [host, port] = address.split(':')
+  return { host, port: Number(port) }
+})
 
 const complain = error => console.error(`${error.name}: ${error.message}`)
 
 class NodeRedis {
-  constructor() {
-    this.client = createCluster({ rootNodes: addresses.map(address => ({ url: `redis://${address}` })) })
+  constructor(client) {
+    this.client = client
     this.client.on('error', complain)
   }
   connect() { return this.client.connect() }
@@ -21,12 +26,19 @@ class NodeRedis {
   close() { this.client.destroy() }
 }
 
+class NodeRedisSentinel extends NodeRedis {
+  constructor() {
+    super(createSentinel({ name: 'mymaster', sentinelRootNodes: nodes }))
+  }
+  send(commands) {
+    return Promise.all(commands.map(args => this.client.sendCommand(false, args).catch(e => e)))
+  }
+  close() { return this.client.close() }
+}
+
 class IO {
-  constructor(Library) {
-    this.client = new Library(addresses.map(address => {
-      const [host, port] = address.split(':')
-      return { host, port: Number(port) }
-    }))
+  constructor(client) {
+    this.client = client
     this.client.on('error', complain)
   }
   connect() { return new Promise(done => this.client.once('ready', done)) }
@@ -44,9 +56,11 @@ class IO {
 }
 
 const clients = {
-  'node-redis-cluster': () => new NodeRedis(),
-  'ioredis-cluster': () => new IO(IOCluster),
-  'ioredis-5-cluster': () => new IO(IOCluster5),
+  'node-redis-cluster': () => new NodeRedis(createCluster({ rootNodes: addresses.map(a => ({ url: `redis://${a}` })) })),
+  'node-redis-sentinel': () => new NodeRedisSentinel(),
+  'ioredis-cluster': () => new IO(new IOCluster(nodes)),
+  'ioredis-5-cluster': () => new IO(new IOCluster5(nodes)),
+  'ioredis-sentinel': () => new IO(new IORedis({ name: 'mymaster', sentinels: nodes, failoverDetector: true })),
 }
 
 function plain(value) {

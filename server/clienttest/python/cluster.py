@@ -1,4 +1,4 @@
-"""Runs commands through redis-py's RedisCluster. clusterforeign_test.go says how it is called."""
+"""Runs commands through redis-py's RedisCluster, or through its Sentinel. clusterforeign_test.go says how it is called."""
 
 import json
 import logging
@@ -6,6 +6,7 @@ import sys
 
 from redis.cluster import ClusterNode, RedisCluster
 from redis.exceptions import RedisError, ResponseError
+from redis.sentinel import Sentinel
 
 
 def plain(value):
@@ -41,10 +42,15 @@ def send(cluster, commands):
         return [error] * len(commands)
 
 
-def main(_name, *addresses):
+def connect(name, nodes):
+    if name == "redis-py-sentinel":
+        return Sentinel(nodes).master_for("mymaster")
+    return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes])
+
+
+def main(name, *addresses):
     logging.basicConfig(level=logging.WARNING)
-    nodes = [ClusterNode(host, int(port)) for host, port in (a.rsplit(":", 1) for a in addresses)]
-    cluster = RedisCluster(startup_nodes=nodes)
+    cluster = connect(name, [(host, int(port)) for host, port in (a.rsplit(":", 1) for a in addresses)])
     print("READY", flush=True)
     for line in sys.stdin:
         print(json.dumps([said(value) for value in send(cluster, json.loads(line))]), flush=True)

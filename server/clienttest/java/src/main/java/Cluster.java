@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Runs commands through the cluster mode of Lettuce or Jedis. clusterforeign_test.go says how it is called. */
+/** Runs commands through the cluster mode or the Sentinel mode of Lettuce or Jedis. clusterforeign_test.go says how it is called. */
 public final class Cluster {
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
 
@@ -38,10 +38,19 @@ public final class Cluster {
         return Arrays.stream(GSON.fromJson(line, String[][].class)).map(List::of).toList();
     }
 
+    private static ClusterClient client(String name, List<String> addresses) {
+        return switch (name) {
+            case "lettuce-cluster" -> LettuceInCluster.ofCluster(addresses);
+            case "lettuce-sentinel" -> LettuceInCluster.ofSentinels(addresses);
+            case "jedis-cluster" -> JedisInCluster.ofCluster(addresses);
+            case "jedis-sentinel" -> JedisInCluster.ofSentinels(addresses);
+            default -> throw new IllegalArgumentException(name);
+        };
+    }
+
     public static void main(String[] argv) throws Exception {
         var addresses = List.of(argv).subList(1, argv.length);
-        boolean lettuce = argv[0].startsWith("lettuce");
-        try (ClusterClient client = lettuce ? new LettuceCluster(addresses) : new JedisInCluster(addresses);
+        try (ClusterClient client = client(argv[0], addresses);
                 var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             System.out.println("READY");
             for (String line = input.readLine(); line != null; line = input.readLine()) {

@@ -1,21 +1,36 @@
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import redis.clients.jedis.BuilderFactory;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.RedisSentinelClient;
+import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisClusterException;
 import redis.clients.jedis.exceptions.JedisDataException;
 
-/** Jedis' cluster client with everything as it comes. */
+/** Jedis' client of a cluster or of Sentinels, with everything as it comes. */
 final class JedisInCluster implements ClusterClient {
-    private final RedisClusterClient client;
+    private final UnifiedJedis client;
 
-    JedisInCluster(List<String> addresses) {
-        client = RedisClusterClient.create(addresses.stream().map(HostAndPort::from).collect(Collectors.toSet()));
+    private JedisInCluster(UnifiedJedis client) {
+        this.client = client;
+    }
+
+    static JedisInCluster ofCluster(List<String> addresses) {
+        return new JedisInCluster(RedisClusterClient.create(nodes(addresses)));
+    }
+
+    static JedisInCluster ofSentinels(List<String> addresses) {
+        return new JedisInCluster(RedisSentinelClient.builder().masterName("mymaster").sentinels(nodes(addresses)).build());
+    }
+
+    private static Set<HostAndPort> nodes(List<String> addresses) {
+        return addresses.stream().map(HostAndPort::from).collect(Collectors.toSet());
     }
 
     private static CommandObject<Object> command(List<String> args) {

@@ -1,8 +1,11 @@
+import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.api.async.BaseRedisAsyncCommands;
 import io.lettuce.core.cluster.RedisClusterClient;
-import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
@@ -11,14 +14,29 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
-/** Lettuce's cluster client with everything as it comes. Commands that nobody waits for one by one are its pipeline. */
-final class LettuceCluster implements ClusterClient {
-    private final RedisClusterClient client;
-    private final StatefulRedisClusterConnection<String, String> connection;
+/** Lettuce's client of a cluster or of Sentinels, with everything as it comes. Commands that nobody waits for one by one are its pipeline. */
+final class LettuceInCluster implements ClusterClient {
+    private final AbstractRedisClient client;
+    private final StatefulConnection<String, String> connection;
+    private final BaseRedisAsyncCommands<String, String> commands;
 
-    LettuceCluster(List<String> addresses) {
-        client = RedisClusterClient.create(addresses.stream().map(a -> RedisURI.create("redis://" + a)).toList());
-        connection = client.connect();
+    private LettuceInCluster(AbstractRedisClient client, StatefulConnection<String, String> connection,
+            BaseRedisAsyncCommands<String, String> commands) {
+        this.client = client;
+        this.connection = connection;
+        this.commands = commands;
+    }
+
+    static LettuceInCluster ofCluster(List<String> addresses) {
+        var client = RedisClusterClient.create(addresses.stream().map(a -> RedisURI.create("redis://" + a)).toList());
+        var connection = client.connect();
+        return new LettuceInCluster(client, connection, connection.async());
+    }
+
+    static LettuceInCluster ofSentinels(List<String> addresses) {
+        var client = RedisClient.create("redis-sentinel://" + String.join(",", addresses) + "#mymaster");
+        var connection = client.connect();
+        return new LettuceInCluster(client, connection, connection.async());
     }
 
     private record Keyword(String name) implements ProtocolKeyword {
@@ -36,7 +54,7 @@ final class LettuceCluster implements ClusterClient {
     private RedisFuture<Object> dispatch(List<String> args) {
         var rest = new CommandArgs<>(StringCodec.UTF8).addKey(args.get(1));
         args.stream().skip(2).forEach(rest::add);
-        return connection.async().dispatch(new Keyword(args.get(0)), new AnyOutput(), rest);
+        return commands.dispatch(new Keyword(args.get(0)), new AnyOutput(), rest);
     }
 
     private Object answer(RedisFuture<Object> future) {
