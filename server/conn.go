@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/x509"
 	"io"
 	"net"
 	"runtime/debug"
@@ -64,6 +65,16 @@ func (c *conn) RemoteAddr() string { return c.remote }
 
 // LocalAddr returns the host:port that the client connected to.
 func (c *conn) LocalAddr() string { return c.nc.LocalAddr().String() }
+
+// Certificate returns the client's certificate, which the handshake has verified, or nil without one.
+func (c *conn) Certificate() *x509.Certificate {
+	if secure, ok := c.nc.(secureConn); ok {
+		if shown := secure.ConnectionState().PeerCertificates; len(shown) > 0 {
+			return shown[0]
+		}
+	}
+	return nil
+}
 
 // Kill closes the connection. Replies that are not yet written are lost. Any goroutine may call it.
 func (c *conn) Kill() { _ = c.nc.Close() }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/servertest"
 )
 
@@ -188,6 +190,23 @@ func TestClientCertificates(t *testing.T) {
 				time.Millisecond, "counted once the client has been told")
 		})
 	}
+}
+
+// TestCertificateOfAUser checks that the certificate of the handshake logs the client in, and that a foreign one does not.
+func TestCertificateOfAUser(t *testing.T) {
+	users := func() (*acl.Users, error) { return commands.ParseUsers([]byte("user app on san:app ~* +@all\n")) }
+	srv := startTLS(t, Config{LoadUsers: users}, tls.VerifyClientCertIfGiven)
+	who := func(shown ...tls.Certificate) *servertest.Peer {
+		p, err := srv.dialTLS(t, func(config *tls.Config) { config.Certificates = shown })
+		require.NoError(t, err)
+		p.Send("ACL WHOAMI\r\n")
+		return p
+	}
+	f := srv.ca.Issue("app", nil)
+	app, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	require.NoError(t, err)
+	who(app).Expect("$3\r\napp\r\n")
+	who().Expect("-NOAUTH Authentication required.\r\n")
 }
 
 // TestReloadUnderLiveConnections checks that new clients get a renewed certificate, and that existing connections

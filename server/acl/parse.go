@@ -19,6 +19,8 @@ const (
 	MaxUsers      = 1024
 	maxUserRules  = 256
 	maxUserBytes  = 64
+	// maxCertNameBytes bounds a name in a certificate: a SPIFFE ID has up to 2048 bytes.
+	maxCertNameBytes = 2048
 )
 
 var (
@@ -34,6 +36,7 @@ var (
 //	on, off              whether the user may log in
 //	#<hash>              a password, by its SHA-256 in 64 hexadecimal digits
 //	nopass               any password is right
+//	san:<name>           certificates with this name log the user in: a DNS name, or a URI such as spiffe://prod/app
 //	~<pattern>, allkeys  keys that decisions and dry runs may name
 //	+@<category>, -@<category>, +<command>, -<command>, +<command>|<subcommand>, ...
 //	allcommands, nocommands
@@ -43,7 +46,7 @@ func Parse(commands Commands, text []byte) (*Users, error) {
 	if len(text) > MaxUsersBytes {
 		return nil, fmt.Errorf("%w: it must have at most %d bytes", errUsers, MaxUsersBytes)
 	}
-	users, number := &Users{ByName: make(map[string]*User)}, 0
+	users, number := newUsers(), 0
 	for line := range bytes.Lines(text) {
 		number++
 		words := strings.Fields(string(line))
@@ -57,6 +60,8 @@ func Parse(commands Commands, text []byte) (*Users, error) {
 			err = fmt.Errorf("user %q is defined twice", u.Name)
 		case len(users.ByName) == MaxUsers:
 			err = fmt.Errorf("there may be at most %d users", MaxUsers)
+		default:
+			err = users.certify(u)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", errUsers, number, err)
@@ -102,6 +107,8 @@ func (u *User) apply(commands Commands, rule string) error {
 		return u.addPassword(rule[1:])
 	case rule[0] == '>' || rule[0] == '<':
 		return errors.New("passwords must be given as #<hash>: printf %s the-password | sha256sum")
+	case strings.HasPrefix(rule, certRule):
+		return u.addCertName(rule)
 	case rule == "sanitize-payload" || rule == "&*" || rule == "allchannels":
 		return nil
 	case rule == "allkeys" || rule == "~*":
@@ -138,7 +145,7 @@ func (u *User) allow(commands Commands, rule string) error {
 	}
 	grant, what := rule[0] == '+', strings.ToLower(rule[1:])
 	if !grant && rule[0] != '-' {
-		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, "+
+		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, san:<name>, ~<pattern>, +@<category>, -@<category>, "+
 			"+<command> or -<command>", quote.Text([]byte(rule)))
 	}
 	named := commands.Named(what)

@@ -25,6 +25,7 @@ type User struct {
 	on         bool
 	NoPassword bool // any password is right
 	passwords  []passwordHash
+	certNames  []string // as OfCertificate compares them
 
 	Commands []bool // by command number
 	keys     [][]byte
@@ -34,7 +35,12 @@ type User struct {
 }
 
 // Users is the set of all users. It is immutable.
-type Users struct{ ByName map[string]*User }
+type Users struct {
+	ByName map[string]*User
+	byCert map[string]*User // by a name in their certificates
+}
+
+func newUsers() *Users { return &Users{ByName: make(map[string]*User), byCert: make(map[string]*User)} }
 
 // Commands is the part of the command table that rules need. Commands have numbers from 0.
 type Commands interface {
@@ -53,9 +59,10 @@ var ErrTwoPasswords = errors.New(
 // Without a password and a file, default needs no login. Without a password but with a file, default is off, because an
 // operator who defines users wants clients to name one.
 func WithDefault(file *Users, password string) (*Users, error) {
-	users := &Users{ByName: make(map[string]*User)}
+	users := newUsers()
 	if file != nil {
 		maps.Copy(users.ByName, file.ByName)
+		users.byCert = file.byCert
 	}
 	if users.ByName[DefaultUser] != nil {
 		if password != "" {
@@ -168,6 +175,6 @@ func (u *User) Flags() []string {
 // RulesOn returns the rules about keys, or without keys the rules about commands.
 func (u *User) RulesOn(keys bool) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(u.Rules), func(rule string) bool {
-		return rule[0] == '&' || keys != (rule[0] == '~' || rule == "allkeys")
+		return rule[0] == '&' || strings.HasPrefix(rule, certRule) || keys != (rule[0] == '~' || rule == "allkeys")
 	}), " ")
 }

@@ -138,12 +138,16 @@ func runACLCat(s *Session, args [][]byte) {
 	s.Strings(commands)
 }
 
-// begin gives a new session its user: the user default if that needs no password, else no user. It begins again if
+// begin gives a new session its user: the user of its certificate, the user default if that needs no password, else no
+// user. It begins again if
 // ReloadUsers has replaced the users meanwhile, because ReloadUsers may have missed this session.
 func (s *Session) begin() {
 	for {
 		users := s.srv.Users.Load()
-		if s.become(nil); users.Open() {
+		s.become(nil)
+		if u := users.OfCertificate(s.client.Certificate()); u != nil {
+			s.become(u)
+		} else if users.Open() {
 			s.become(users.Get(acl.DefaultUser))
 		}
 		if s.srv.Users.Load() == users {
@@ -209,11 +213,21 @@ func (s *Shared) ReloadUsers() error {
 	}
 	old := s.Users.Swap(users)
 	for _, c := range s.clients.list() {
-		if name := c.about.UserName(); name != "" && !old.Get(name).Same(users.Get(name)) {
+		cert, name := c.client.Certificate(), c.about.UserName()
+		if name != "" && !old.Get(name).Same(users.Get(name)) ||
+			nameOf(old.OfCertificate(cert)) != nameOf(users.OfCertificate(cert)) {
 			c.client.Kill()
 		}
 	}
 	return nil
+}
+
+// nameOf returns the name of a user, or "" for none.
+func nameOf(u *acl.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Name
 }
 
 // allowed checks whether the user may send a command with these arguments. It does not check the keys of operations:

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/x509"
 	"slices"
 
 	"github.com/weir-project/weir/server/acl"
@@ -48,6 +49,7 @@ type localClient struct {
 func (c *localClient) ID() int64                             { return c.id }
 func (c *localClient) RemoteAddr() string                    { return c.remote }
 func (c *localClient) LocalAddr() string                     { return c.local }
+func (*localClient) Certificate() *x509.Certificate          { return nil }
 func (*localClient) Kill()                                   {} // its owner closes the session
 func (*localClient) Push([]byte) bool                        { return false }
 func (*localClient) MayBlock()                               {}

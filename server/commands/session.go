@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"crypto/x509"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ type client interface {
 	ID() int64
 	RemoteAddr() string
 	LocalAddr() string
+	// Certificate returns the verified certificate of the client, or nil.
+	Certificate() *x509.Certificate
 	// SetAuthed reports that the session has a user now, so that the limits after AUTH apply, or no longer has one.
 	// Before the first call it has none.
 	SetAuthed(authed bool)

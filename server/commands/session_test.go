@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 type fakeClient struct {
 	id   int64
 	gone chan struct{}
+	cert *x509.Certificate
 
 	mu     sync.Mutex
 	pushed bytes.Buffer
@@ -31,6 +33,8 @@ func (c *fakeClient) ID() int64          { return c.id }
 func (c *fakeClient) RemoteAddr() string { return "127.0.0.1:" + strconv.FormatInt(40000+c.id, 10) }
 func (c *fakeClient) LocalAddr() string  { return "127.0.0.1:6380" }
 func (c *fakeClient) SetAuthed(bool)     {}
+
+func (c *fakeClient) Certificate() *x509.Certificate { return c.cert }
 
 func (c *fakeClient) MayBlock() {
 	c.mu.Lock()
