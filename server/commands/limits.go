@@ -12,16 +12,16 @@ const (
 	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for scripts sent with EVAL and
 	// for policy text.
 	DefaultMaxBulkBytes = 64 << 10
-	// DefaultMaxValueBytes bounds a string that a client keeps: ten times the size of a Bucket4j bucket with several
-	// bandwidths. A library that keeps more is a cache rather than a limiter, and needs a setting.
-	DefaultMaxValueBytes = 4 << 10
+	// DefaultMaxValueBytes bounds a string that a client keeps. Bucket4j keeps some hundred bytes; Django REST framework
+	// keeps a list of 9 bytes for each request of its window, so that 5,000 an hour take 45 KB.
+	DefaultMaxValueBytes = DefaultMaxBulkBytes
 
 	// MaxBatch bounds the operations of one connection that wait for one call to the Limiter. It is large enough to
 	// spread the cost of the call, and small enough that other connections wait less than a millisecond.
 	MaxBatch = 1024
-	// maxBatchValues bounds the bytes of strings in the answers of one such call or transaction. It fits a full batch
-	// at the default --max-value-bytes.
-	maxBatchValues = MaxBatch * DefaultMaxValueBytes
+	// maxBatchValues bounds the bytes of strings in the answers of one such call or transaction, each counted as
+	// --max-value-bytes. It is 64 strings of the default.
+	maxBatchValues = 4 << 20
 	// MaxHeldBytes bounds the bytes that all connections together hold: in transactions that wait for EXEC, in replies
 	// beyond keptReplyBytes of package server, and in pushed messages that wait for a reader. It is enough for a few
 	// hundred clients at their own limits.
