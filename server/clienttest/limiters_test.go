@@ -26,7 +26,7 @@ var limiterLanguages = []language{
 			"rate-limit-redis", "rate-limit-redis-5", "rate-limit-redis-5-reset", "rate-limit-redis-4.2.2",
 			"rate-limit-redis-4.2.0",
 			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "hono",
-			"hono-reset", "redis-gcra",
+			"hono-reset", "redis-gcra", "redis-semaphore",
 		},
 	},
 	{
@@ -36,7 +36,7 @@ var limiterLanguages = []language{
 			{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"},
 		},
 		program: []string{"venv/bin/python", "drive.py"},
-		clients: []string{"limits", "limits-sliding", "fastapi-limiter"},
+		clients: []string{"limits", "limits-sliding", "fastapi-limiter", "redis-py-lock"},
 	},
 	{
 		name: "limiters/java", tools: []string{"java", "javac", "mvn"},
@@ -48,7 +48,7 @@ var limiterLanguages = []language{
 		name: "limiters/golang", tools: []string{"go"},
 		install: [][]string{{"go", "build", "-o", "drive", "."}},
 		program: []string{"./drive"},
-		clients: []string{"ulule", "go-zero-period", "go-zero-token"},
+		clients: []string{"ulule", "go-zero-period", "go-zero-token", "redsync"},
 	},
 }
 

@@ -125,6 +125,9 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
 		return err
 	}
+	if sc.Variant != 0 {
+		op.Script.Args[engine.MaxScriptArgs-1] = sc.Variant
+	}
 	for _, value := range op.Script.Values {
 		if err := s.srv.checkValue(value); err != nil {
 			return err
@@ -137,7 +140,7 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 }
 
 func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
-	sc, words := scripts.Known.ByID[ops[0].Script.ID], ds[0].ScriptAnswer()
+	sc, words := scripts.Known.Answering(ops[0].Script), ds[0].ScriptAnswer()
 	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
 		return
 	}

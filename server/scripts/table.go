@@ -24,6 +24,9 @@ type Script struct {
 	Check func(call *engine.Script, argv [][]byte) error
 	// Reply writes the reply as Redis would convert it from Lua.
 	Reply func(w resp.Reply, words [4]int64)
+	// Variant distinguishes scripts with one ID and other replies. It is the last argument of the operation, which the
+	// engine does not use.
+	Variant float64
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
 	texts   []scriptText
@@ -47,13 +50,24 @@ type Sum [sha1.Size]byte
 // scriptTable finds scripts. Its exported fields are immutable.
 type scriptTable struct {
 	BySum  map[Sum]*Script
-	ByID   map[engine.ScriptID]*Script
+	byID   map[answering]*Script
 	byForm map[Sum]*Script
 
 	mu      sync.RWMutex
 	learned map[Sum]*Script // by the SHA-1 of a text that was recognised by its form: EVALSHA may follow
 	order   [maxLearned]Sum // the keys of learned as a ring
 	next    int             // where order has the oldest
+}
+
+// answering is what an operation tells about the script whose reply answers it.
+type answering struct {
+	id      engine.ScriptID
+	variant float64
+}
+
+// Answering returns a script with the reply to an operation.
+func (t *scriptTable) Answering(call *engine.Script) *Script {
+	return t.byID[answering{call.ID, call.Args[engine.MaxScriptArgs-1]}]
 }
 
 // maxLearned bounds scriptTable.learned. Beyond it weir forgets a text; its next EVALSHA is answered with NOSCRIPT, as
@@ -68,16 +82,17 @@ func dialects() []*dialect {
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
 		redisGCRA(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
+		redisPyLock(), redsync(), redisSemaphore(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}
 }
 
 func newScriptTable(all []*dialect) *scriptTable {
-	t := &scriptTable{BySum: make(map[Sum]*Script), ByID: make(map[engine.ScriptID]*Script),
+	t := &scriptTable{BySum: make(map[Sum]*Script), byID: make(map[answering]*Script),
 		byForm: make(map[Sum]*Script), learned: make(map[Sum]*Script)}
 	for _, d := range all {
 		for _, sc := range d.scripts {
-			t.ByID[sc.ID] = sc
+			t.byID[answering{sc.ID, sc.Variant}] = sc
 			for _, text := range sc.texts {
 				sum, ok := parseSum([]byte(text.sha1))
 				if !ok || t.BySum[sum] != nil {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/ulule/limiter/v3"
 	store "github.com/ulule/limiter/v3/drivers/store/redis"
@@ -30,6 +32,7 @@ func main() {
 	client := goredis.NewClient(&goredis.Options{Addr: addr})
 	call := map[string]func(string, *goredis.Client, *rand.Rand) func() any{
 		"ulule": ulule, "go-zero-period": zeroPeriod, "go-zero-token": zeroToken,
+		"redsync": redsyncLock,
 	}[os.Args[1]](addr, client, rng)
 	for range calls {
 		must(client.Do(ctx, "DEBUG", "CLOCK", "ADVANCE", rng.IntN(1+rng.IntN(900))).Err())
@@ -102,5 +105,30 @@ func zeroToken(addr string, client *goredis.Client, rng *rand.Rand) func() any {
 		left, err := client.PTTL(ctx, fmt.Sprintf("{k%d}.tokens", i%3)).Result()
 		must(err)
 		return fmt.Sprint(admitted, left)
+	}
+}
+
+// redsyncLock takes, lengthens and releases locks whose tokens may be those of others.
+func redsyncLock(_ string, client *goredis.Client, rng *rand.Rand) func() any {
+	locks := redsync.New(redsyncredis.NewPool(client))
+	var mutexes []*redsync.Mutex
+	for i := range 9 {
+		mutexes = append(mutexes, locks.NewMutex(fmt.Sprint("k", i%3), redsync.WithTries(1),
+			redsync.WithExpiry(time.Duration(1+i)*300*time.Millisecond),
+			redsync.WithGenValueFunc(func() (string, error) { return fmt.Sprint("token", i/3), nil })))
+	}
+	return func() any {
+		m := mutexes[rng.IntN(len(mutexes))]
+		var ok bool
+		var err error
+		switch rng.IntN(4) {
+		case 0, 1:
+			err = m.Lock()
+		case 2:
+			ok, err = m.Unlock()
+		default:
+			ok, err = m.Extend()
+		}
+		return fmt.Sprint(ok, err)
 	}
 }

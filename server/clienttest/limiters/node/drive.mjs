@@ -127,7 +127,24 @@ async function nest(name) {
   return () => storage.increment(`k${random(3)}`, ...terms[random(3)], 'default')
 }
 
+// semaphore takes, refreshes and releases mutexes whose identifiers others may have, too.
+async function semaphore() {
+  const { Mutex } = require('redis-semaphore')
+  const mutexes = [0, 1, 2, 3, 4, 5].map(i => new Mutex(ioredis, `k${i % 3}`, {
+    identifier: `me${i % 4}`, lockTimeout: 300 * (1 + i), refreshInterval: 0, acquireAttemptsLimit: 1,
+  }))
+  return async () => {
+    const mutex = mutexes[random(6)]
+    switch (random(4)) {
+      case 0: return String(await mutex.release())
+      case 1: return await mutex._refresh()
+    }
+    return await mutex.tryAcquire()
+  }
+}
+
 const libraries = {
+  'redis-semaphore': semaphore,
   nest: () => nest('@nest-lab/throttler-storage-redis'),
   'nest-kkoomen': () => nest('nestjs-throttler-storage-redis'),
   'hono': () => hono(false),

@@ -56,11 +56,33 @@ def fastapi_limiter():
     return call
 
 
+def redis_py_lock():
+    locks = []
+
+    async def call():
+        key, what = f"k{rng.randrange(3)}", rng.randrange(6)
+        if what < 3 or not locks:
+            lock = server.lock(key, timeout=rng.choice([0.3, 1, 2.5]))
+            token = f"{rng.randrange(4)}" if rng.randrange(3) else f"{rng.random()}"
+            taken = lock.acquire(blocking=False, token=token)
+            if taken:
+                locks.append(lock)
+            return taken
+        lock = rng.choice(locks)
+        try:
+            return (lock.release if what < 5 else lock.reacquire)(), server.pttl(key)
+        except redis.exceptions.LockError as error:
+            return type(error).__name__, server.pttl(key)
+
+    return call
+
+
 async def main():
     call = {
         "limits": limits,
         "limits-sliding": lambda: limits("SlidingWindowCounterRateLimiter"),
         "fastapi-limiter": fastapi_limiter,
+        "redis-py-lock": redis_py_lock,
     }[library]()
     for _ in range(calls):
         server.execute_command("DEBUG", "CLOCK", "ADVANCE", rng.randrange(rng.randrange(1, 900)))
