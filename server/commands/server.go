@@ -45,6 +45,13 @@ func serverCommands() []*command {
 				setMonitor(s, true)
 			}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided " +
 				"command by command, which is slower."},
+		{name: "WEIR.UNSUPPORTED", arity: 1, summary: "What clients sent and weir refused, because it does not support it",
+			flags: "admin noscript loading stale", run: runUnsupported,
+			details: "The last 256 pairs of a client (its name, else its library, else its host) and a request, since " +
+				"this node started. No arguments are shown, besides the SHA-1 of a script.",
+			reply: "An array of maps, the last refused first: `kind`, `command`, `sha1`, `client`, `library`, `addr`, " +
+				"`user`, `count`, `last_ms` (Unix time) and `advice`. The metric `weir_unsupported_commands_total` " +
+				"explains the kinds."},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupServer
@@ -67,6 +74,25 @@ func runInfo(s *Session, args [][]byte) {
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
 	s.Verbatim(facts.Text(args[1:]))
+}
+
+func runUnsupported(s *Session, _ [][]byte) {
+	uses := s.srv.Unsupported.List()
+	s.Array(len(uses))
+	for i := range uses {
+		u := &uses[i]
+		s.Map(10)
+		s.Pair("kind", u.Kind)
+		s.Pair("command", u.Command)
+		s.Pair("sha1", u.SHA1)
+		s.Pair("client", u.Client)
+		s.Pair("library", u.Library)
+		s.Pair("addr", u.Addr)
+		s.Pair("user", u.User)
+		s.PairInt("count", u.Count)
+		s.PairInt("last_ms", u.LastMs)
+		s.Pair("advice", u.Advice)
+	}
 }
 
 func runTime(s *Session, _ [][]byte) {
