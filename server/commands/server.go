@@ -152,6 +152,9 @@ func runBackgroundSave(s *Session, args [][]byte) {
 	case len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "SCHEDULE"):
 		s.fail(arg.ErrSyntax)
 		return
+	case !hasDisk(s.srv.Limiter):
+		s.fail(limiter.ErrNoDisk)
+		return
 	case !v.begin():
 		s.fail(errSaving)
 		return
@@ -164,6 +167,16 @@ func runBackgroundSave(s *Session, args [][]byte) {
 		v.end(err)
 	})
 	s.Simple("Background saving started")
+}
+
+// hasDisk reports whether the limiter can save its state. One that does not report its storage can.
+func hasDisk(lim limiter.Decider) bool {
+	reporter, reports := lim.(limiter.StorageReporter)
+	if !reports {
+		return true
+	}
+	_, has := reporter.Storage()
+	return has
 }
 
 func lastSaveUnix(lim limiter.Decider) int64 {
