@@ -78,6 +78,9 @@ type unsupportedKey struct{ by, kind, command, sha1 string }
 
 // UnsupportedUses counts and remembers what weir refused because it does not support it, by client. Only errors touch it.
 type UnsupportedUses struct {
+	// AtOnce counts EVALSHA of an unknown SHA-1 at once. It is set before the first request.
+	AtOnce bool
+
 	mu     sync.Mutex
 	counts map[[2]string]int64 // by kind and command
 	uses   map[unsupportedKey]*UnsupportedUse
@@ -131,10 +134,15 @@ func (t *UnsupportedUses) add(use *UnsupportedUse, now time.Time) (line int) {
 		t.uses[key] = known
 	}
 	count, firstMs := known.Count, known.firstMs
-	if use.Retried && count == 0 && now.UnixMilli()-firstMs < scriptGrace.Milliseconds() {
+	if use.Retried && !t.AtOnce && count == 0 && now.UnixMilli()-firstMs < scriptGrace.Milliseconds() {
 		return 0
 	}
+	what := use.Unsupported
+	if use.Retried && count > 0 { // the refusal of the text says more
+		what = known.Unsupported
+	}
 	*known = *use
+	known.Unsupported = what
 	known.Count, known.firstMs, known.LastMs = count+1, firstMs, now.UnixMilli()
 	t.counts[[2]string{use.Kind, use.Command}]++
 	if count > 0 {

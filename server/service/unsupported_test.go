@@ -71,4 +71,5 @@ func TestUnknownSumIsNoProblemAtOnce(t *testing.T) {
 	require.Zero(t, table.add(script("evalsha", true), now), "one script is one pair")
 	require.Len(t, table.List(), 1)
 	require.EqualValues(t, 2, table.List()[0].Count)
+	require.Equal(t, "eval", table.List()[0].Command, "the refusal of the text says more")
 }

@@ -96,9 +96,9 @@ func TestDoctorJudges(t *testing.T) {
 		{judgeUses(nil, now), Fine, "refused nothing"},
 		{sent(1, 25*time.Hour, use{Command: "lpush"}), Fine, "refused nothing"},
 		{sent(1, time.Minute, use{Kind: "command", Command: "lpush", Client: "api", Addr: "192.0.2.1:1", Count: 3}), Doubt,
-			"api, 192.0.2.1:1 sent LPUSH (command), refused 3 times, the last 1m0s ago"},
+			"api, 192.0.2.1:1 sent LPUSH (command), which weir does not support: 3 times, the last 1m0s ago"},
 		{sent(1, 0, use{Kind: "script", Command: "eval", SHA1: "ab", Library: "limits"}), Doubt,
-			"limits sent the script ab, refused"},
+			"limits sent the script ab, which"},
 		{sent(1, 0, use{Kind: "refused", Command: "client|tracking"}), Doubt, "CLIENT TRACKING (refused)"},
 		{sent(usesShown+2, 0, use{Command: "other"}), Doubt, "2 more requests were refused"},
 	} {

@@ -70,7 +70,7 @@ func judgeUses(uses []use, now time.Time) (found []Finding) {
 			continue
 		}
 		found = append(found, Finding{Doubt, "clients", fmt.Sprintf(
-			"%s sent %s, refused %d times, the last %v ago: weir does not support it", u.sender(), u.request(), u.Count,
+			"%s sent %s, which weir does not support: %d times, the last %v ago", u.sender(), u.request(), u.Count,
 			max(ago, 0).Round(time.Second)), u.Advice})
 	}
 	switch {
