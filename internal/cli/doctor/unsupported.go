@@ -12,7 +12,7 @@ const (
 	// recently is how long ago a refused request still matters: a program that was corrected since then sends no more.
 	recently = 24 * time.Hour
 	// usesShown bounds the lines about refused requests.
-	usesShown = 20
+	usesShown = 50
 )
 
 // use is an element of WEIR.UNSUPPORTED.
