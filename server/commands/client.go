@@ -44,11 +44,11 @@ func clientCommand() *command {
 				s.OK()
 			}},
 			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Whether memory may be taken from this client",
-				run: runOnOff, noEffect: "weir closes no connection to free memory"},
+				run: runOnOff, noEffect: "no connection is closed to free memory"},
 			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Whether reads change the age of keys",
-				run: runOnOff, noEffect: "they never do: weir evicts the limiters that are idle first"},
+				run: runOnOff, noEffect: "they never do"},
 			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "What this client understands",
-				run: ok, noEffect: "a capability permits replies that weir does not send"},
+				run: ok, noEffect: "weir sends no reply that needs one"},
 			{name: "TRACKING", arity: -3,
 				syntax:  "ON|OFF [OPTIN] [OPTOUT] [BCAST] [PREFIX prefix] [REDIRECT id] [NOLOOP]",
 				summary: "Refused, besides OFF and ON OPTIN", run: runTracking, noEffect: "after `ON OPTIN` a client " +

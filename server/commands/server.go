@@ -45,13 +45,11 @@ func serverCommands() []*command {
 				setMonitor(s, true)
 			}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided " +
 				"command by command, which is slower."},
-		{name: "WEIR.UNSUPPORTED", arity: 1, summary: "What clients sent and weir refused, because it does not support it",
+		{name: "WEIR.UNSUPPORTED", arity: 1, summary: "What this node refused because weir does not support it",
 			flags: "admin noscript loading stale", run: runUnsupported,
-			details: "The last 256 pairs of a client (its name, else its library, else its host) and a request, since " +
-				"this node started. No arguments are shown, besides the SHA-1 of a script.",
-			reply: "An array of maps, the last refused first: `kind`, `command`, `sha1`, `client`, `library`, `addr`, " +
-				"`user`, `count`, `last_ms` (Unix time) and `advice`. The metric `weir_unsupported_commands_total` " +
-				"explains the kinds."},
+			details: "The last 256 pairs of a client (its name, library or host) and a request, without arguments.",
+			reply: "Maps, the last refused first: `kind`, `command`, `sha1`, `client`, `library`, `addr`, `user`, " +
+				"`count`, `last_ms`, `advice`."},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupServer

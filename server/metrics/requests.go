@@ -94,9 +94,8 @@ func (s collector) errorMetrics() (ms []metric) {
 // unsupportedMetrics count what clients sent and weir does not support. Each kind exists with value 0, so that an alert
 // detects the first one.
 func (s collector) unsupportedMetrics() (ms []metric) {
-	const help = "Requests refused because weir does not support them: the program that sent them may go on without a " +
-		"limit. kind: command, subcommand, option, script, database, refused (a known command, on purpose) or bound " +
-		"(too large). command: a name of Redis or weir, else other. The log and weir doctor name the clients."
+	const help = "Requests refused because weir does not support them. kind: command, subcommand, option, script, " +
+		"database, refused (on purpose) or bound (too large). command: `other` if Redis lacks it too."
 	counts := s.Unsupported.Counts()
 	for _, kind := range service.UnsupportedKinds {
 		counts[[2]string{kind, service.OtherCommand}] += 0

@@ -36,12 +36,12 @@ const (
 
 // Command helps to move from Redis to weir.
 type Command struct {
-	Watch watchCmd `cmd:"" help:"Read the MONITOR of a running Redis for a while, and list what its clients send and weir would refuse. MONITOR slows Redis down. Exit code 1 if weir would refuse anything."`
+	Watch watchCmd `cmd:"" help:"Read the MONITOR of a running Redis, which slows it down, and list what weir would refuse. Exit code 1 if there is anything."`
 }
 
 type watchCmd struct {
-	Addr         string        `address:"" default:"127.0.0.1:6379" help:"The Redis."`
-	PasswordFile string        `placeholder:"FILE" help:"File that contains its password."`
+	Addr         string        `env:"-" address:"" default:"127.0.0.1:6379" help:"The Redis."`
+	PasswordFile string        `env:"-" placeholder:"FILE" help:"File that contains its password."`
 	For          time.Duration `env:"-" default:"30s" help:"How long to watch, at most an hour."`
 	JSON         bool          `env:"-" name:"json" help:"Print JSON."`
 	remote.Flags
