@@ -43,7 +43,7 @@ func clientCommand() *command {
 				s.srv.Pause.End()
 				s.OK()
 			}},
-			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Whether memory may be taken from this client",
+			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Protect this client from eviction",
 				run: runOnOff, noEffect: "no connection is closed to free memory"},
 			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Whether reads change the age of keys",
 				run: runOnOff, noEffect: "they never do"},
@@ -51,8 +51,8 @@ func clientCommand() *command {
 				run: ok, noEffect: "weir sends no reply that needs one"},
 			{name: "TRACKING", arity: -3,
 				syntax:  "ON|OFF [OPTIN] [OPTOUT] [BCAST] [PREFIX prefix] [REDIRECT id] [NOLOOP]",
-				summary: "Refused, besides OFF and ON OPTIN", run: runTracking, noEffect: "after `ON OPTIN` a client " +
-					"caches only what `CLIENT CACHING YES` names, and that is refused"},
+				summary: "Refused, besides OFF and ON OPTIN", run: runTracking, noEffect: "after `ON OPTIN` nothing is " +
+					"cached without `CLIENT CACHING YES`, which is refused"},
 			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
 			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off",
 				run: func(s *Session, _ [][]byte) { s.Int(-1) }},

@@ -55,9 +55,9 @@ func clusterCommands() []*command {
 			flags: "loading stale fast",
 			details: "Reads of this connection are linearizable again: they show everything that any node " +
 				"acknowledged before they were sent.", run: runReadwrite},
-		{name: "ASKING", arity: 1, summary: "Follow a redirect to a slot that is being moved", group: groupCluster,
+		{name: "ASKING", arity: 1, summary: "Follow `ASK`", group: groupCluster,
 			flags: "loading stale fast", run: func(s *Session, _ [][]byte) { s.OK() },
-			noEffect: "weir never answers `ASK`"},
+			noEffect: "weir never answers it"},
 	}
 }
 

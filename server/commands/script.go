@@ -58,7 +58,7 @@ func scriptCommands() []*command {
 					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.",
 					cost:  "O(n) in the number of scripts"},
 				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Forget loaded scripts", flags: "noscript",
-					run: runScriptFlush, noEffect: "weir stores no scripts, and recognised ones stay recognised"},
+					run: runScriptFlush, noEffect: "weir stores no scripts"},
 				{name: "KILL", arity: 2, summary: "No effect: no script runs", flags: "noscript",
 					run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
 			},

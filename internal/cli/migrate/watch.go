@@ -42,7 +42,7 @@ type Command struct {
 type watchCmd struct {
 	Addr         string        `env:"-" address:"" default:"127.0.0.1:6379" help:"The Redis."`
 	PasswordFile string        `env:"-" placeholder:"FILE" help:"File that contains its password."`
-	For          time.Duration `env:"-" default:"30s" help:"How long to watch, at most an hour."`
+	For          time.Duration `env:"-" default:"30s" help:"How long, at most an hour."`
 	JSON         bool          `env:"-" name:"json" help:"Print JSON."`
 	remote.Flags
 }
