@@ -3,6 +3,7 @@ package commands
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/weir-project/weir/server/resp"
@@ -59,9 +60,10 @@ var fixedRefusals = map[resp.Error]string{
 	service.ErrValueTooLong: service.PassesBound,
 }
 
-// probe is what redis-py 8.1.0 and go-redis 9.23.0 send on their own when they connect. They expect its refusal, which is
-// Redis' own answer, so nothing that a program wants is missing.
-const probe = "client|maint_notifications"
+// probes are what client libraries send on their own, so nothing that a program wants is missing: redis-py 8.1.0 and
+// go-redis 9.23.0 send CLIENT MAINT_NOTIFICATIONS when they connect, and expect its refusal; rueidis 1.0.79 sends
+// SUNSUBSCRIBE, without a subscription, when it takes a connection back.
+var probes = []string{"client|maint_notifications", "sunsubscribe"}
 
 // noteUnsupported records err if it is about something that weir does not support. cmd is the refused command, or nil
 // if err names it. A client that has not logged in leaves no trace.
@@ -81,7 +83,7 @@ func (s *Session) noteUnsupported(cmd *command, err error) {
 	if found.Command == "" && cmd != nil {
 		found.Command = cmd.Full
 	}
-	if found.Command != probe {
+	if !slices.Contains(probes, found.Command) {
 		s.srv.Refuse(&s.about, found.Unsupported)
 	}
 }

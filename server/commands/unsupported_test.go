@@ -73,7 +73,7 @@ func TestOrdinaryErrorsAreSupported(t *testing.T) {
 	c.say("RL.FIXED fixed 1m 1")
 	for _, line := range []string{
 		"INCRBY k x", "RL.TOKENBUCKET k ten 1", "RL.SLIDING fixed 1m 1", "EXEC", "GET fixed", "SETEX k 0 v", "DEBUG CLOCK SET 0",
-		"RL.CHECK nobody k", "CLIENT MAINT_NOTIFICATIONS ON", "EVALSHA " + strings.Repeat("ab", 20) + " 0",
+		"RL.CHECK nobody k", "CLIENT MAINT_NOTIFICATIONS ON", "SUNSUBSCRIBE", "EVALSHA " + strings.Repeat("ab", 20) + " 0",
 		"CLIENT TRACKING ON OPTIN", "CLIENT TRACKING OFF", "HELLO 4", "SCRIPT KILL",
 	} {
 		c.say(line)
