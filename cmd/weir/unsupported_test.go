@@ -52,7 +52,8 @@ var refusedInputs = []struct{ program, sends, kind, command string }{
 	{"Django REST framework list", "SET throttle:1 " + strings.Repeat("x", 4102), service.PassesBound, "set"},
 	{"long key", "INCR " + strings.Repeat("k", 600), service.PassesBound, "incr"},
 	{"database 16", "SELECT 16", service.LacksDatabase, "select"},
-	{"limits moving window", "EVALSHA 741eab6300000000000000000000000000000000 1 k; EVAL %s 1 k", service.LacksScript, "eval"},
+	{"limits moving window", "EVALSHA 741eab6300000000000000000000000000000000 1 k; EVAL %s 1 k",
+		service.LacksScript, "eval"},
 	{"register_script of redis-py", "SCRIPT LOAD %s", service.LacksScript, "script|load"},
 	{"EVAL_RO", "EVAL_RO %s 1 k", service.LacksCommand, "eval_ro"},
 	{"Redis 7 function", "FCALL limit 1 k", service.LacksCommand, "fcall"},
@@ -107,7 +108,8 @@ func TestWhatWeirRefusesIsSeen(t *testing.T) {
 		assert.Contains(t, string(metrics),
 			fmt.Sprintf("weir_unsupported_commands_total{command=%q,kind=%q} 2\n", in.command, in.kind), in.program)
 		assert.True(t, slices.ContainsFunc(found, func(f doctor.Finding) bool {
-			return f.Verdict == doctor.Doubt && f.Check == "clients" && f.Do != "" && strings.HasPrefix(f.Found, name+", ")
+			return f.Verdict == doctor.Doubt && f.Check == "clients" && f.Do != "" &&
+				strings.HasPrefix(f.Found, name+", ")
 		}), "weir doctor must name %s: %s", name, in.program)
 	}
 	assert.NotContains(t, p.output(), "user:1", "no argument may be in the log")

@@ -163,8 +163,9 @@ func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 	at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(name)) })
 	if at < 0 {
 		const accepted = "parameter must be one of CONFIG GET *"
-		return nil, lacks(service.LacksOption, resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '"+
-			quote.Printable(name, quote.MaxBytes)+"': "+accepted), accepted)
+		shown := quote.Printable(name, quote.MaxBytes)
+		return nil, lacks(service.LacksOption,
+			resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '"+shown+"': "+accepted), accepted)
 	}
 	set := all[at]
 	if set.set == nil {

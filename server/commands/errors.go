@@ -55,8 +55,9 @@ const (
 	errBackingUp    resp.Error = "ERR another backup is running, only one can run at a time"
 	errCannotBackUp resp.Error = "ERR this server has no state that can be backed up"
 	errNoConfigFile resp.Error = "ERR The server is running without a config file"
-	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: weir sends no invalidations, so nothing may be cached"
-	errTracking     resp.Error = "ERR CLIENT TRACKING ON is refused without OPTIN: weir sends no invalidations, so a " +
+	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: weir sends no invalidations, so nothing " +
+		"may be cached"
+	errTracking resp.Error = "ERR CLIENT TRACKING ON is refused without OPTIN: weir sends no invalidations, so a " +
 		"client that caches replies would not see a count change; switch the client's cache off"
 	errByFloat     resp.Error = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
 	errDialectRate resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most " +

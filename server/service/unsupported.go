@@ -76,7 +76,8 @@ func (u *UnsupportedUse) By() string {
 // unsupportedKey identifies a pair: who sent what. A script is the same by EVAL, EVALSHA and SCRIPT LOAD.
 type unsupportedKey struct{ by, kind, command, sha1 string }
 
-// UnsupportedUses counts and remembers what weir refused because it does not support it, by client. Only errors touch it.
+// UnsupportedUses counts and remembers what weir refused because it does not support it, by client. Only errors touch
+// it.
 type UnsupportedUses struct {
 	// AtOnce counts EVALSHA of an unknown SHA-1 at once. It is set before the first request.
 	AtOnce bool

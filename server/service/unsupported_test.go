@@ -54,8 +54,8 @@ func TestUnsupportedPairs(t *testing.T) {
 // TestUnknownSumIsNoProblemAtOnce checks that an EVALSHA which the client follows by a recognised EVAL leaves no trace.
 func TestUnknownSumIsNoProblemAtOnce(t *testing.T) {
 	script := func(command string, retried bool) *UnsupportedUse {
-		return &UnsupportedUse{Unsupported: Unsupported{Kind: LacksScript, Command: command, SHA1: "ab", Retried: retried},
-			Addr: "192.0.2.1:1"}
+		what := Unsupported{Kind: LacksScript, Command: command, SHA1: "ab", Retried: retried}
+		return &UnsupportedUse{Unsupported: what, Addr: "192.0.2.1:1"}
 	}
 	table, now := newUnsupportedUses(), time.Unix(1000, 0)
 	for range 3 {

@@ -3,6 +3,7 @@ package migrate
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -24,8 +25,8 @@ const (
 	trialMemory = 64 << 20
 )
 
-// trial is a weir in memory to which commands of others are sent, to see which of them it refuses. It uses the sessions,
-// the commands and the scripts of every server, and opens no port.
+// trial is a weir in memory to which commands of others are sent, to see which of them it refuses. It uses the
+// sessions, the commands and the scripts of every server, and opens no port.
 type trial struct {
 	node    *persistence.Node
 	server  *commands.Shared
@@ -50,17 +51,18 @@ type scriptUse struct {
 
 func newTrial() (*trial, error) {
 	silent := slog.New(slog.NewTextHandler(io.Discard, nil))
-	node, err := persistence.Open(persistence.Options{Logger: silent, Table: engine.Options{MaxMemoryBytes: trialMemory}})
+	table := engine.Options{MaxMemoryBytes: trialMemory}
+	node, err := persistence.Open(persistence.Options{Logger: silent, Table: table})
 	if err != nil {
 		return nil, err
 	}
 	server, err := commands.NewShared(commands.Config{Logger: silent}, node)
 	if err != nil {
-		node.Close()
-		return nil, err
+		return nil, errors.Join(err, node.Close())
 	}
 	server.Unsupported.AtOnce = true // MONITOR shows no text after EVALSHA: the other server has it
-	return &trial{node: node, server: server, clients: make(map[string]*client), scripts: make(map[string]*scriptUse)}, nil
+	t := &trial{node: node, server: server, clients: make(map[string]*client), scripts: make(map[string]*scriptUse)}
+	return t, nil
 }
 
 func (t *trial) close() {
@@ -87,7 +89,7 @@ func (t *trial) send(e entry) {
 	t.seen++
 	c := t.clientAt(e.addr)
 	if e.db != c.db && name != "SELECT" {
-		c.session.Do("SELECT", e.db)
+		_, _ = c.session.Do("SELECT", e.db) // a refusal is in the report
 	}
 	c.db = e.db
 	if _, err := c.session.Do(e.args...); err == nil && (name == "EVAL" || name == "EVALSHA") {

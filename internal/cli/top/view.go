@@ -54,7 +54,7 @@ func (v *view) refused() []string {
 		return nil
 	}
 	u := &v.now.Unsupported[0]
-	return []string{fmt.Sprintf("refused   %s of %s, %d times, because weir does not support it: weir doctor says what to do",
+	return []string{fmt.Sprintf("refused   %s of %s, %d times, because weir does not support it: see weir doctor",
 		terminal.PlainText(u.Command), terminal.PlainText(u.By()), u.Count)}
 }
 
