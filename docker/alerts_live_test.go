@@ -63,7 +63,7 @@ func TestAlertsLive(t *testing.T) {
 	w.start("c")
 	stop := w.trouble()
 	w.awaitFiring("WeirRequestsLimited", "WeirStrikesReported", "WeirLockouts", "WeirWrongPasswords", "WeirLeaderFlaps",
-		"WeirMemoryNearBound", "WeirEvicts", "WeirClientsNearBound")
+		"WeirMemoryNearBound", "WeirEvicts", "WeirClientsNearBound", "WeirRefusesUnsupported")
 	w.awaitPanels()
 	stop()
 	w.kill("c")
@@ -202,6 +202,7 @@ func (w *watched) trouble() (stop func()) {
 	_, _ = w.do("a", "RL.POLICY", "SET", "failed-logins", "LIMIT", "STRIKE", "15m", "1", "15m")
 	again(func(i int) { _, _ = w.do("a", "RL.CHECK", "failed-logins", fmt.Sprint("auth:", i)) })
 	again(func(int) { _, _ = w.do("solo", "AUTH", "wrong") })
+	again(func(int) { _, _ = w.do("a", "LPUSH", "queue", "job") })
 	again(func(i int) {
 		if i%50 == 0 {
 			_, _ = w.do("b", "WEIR.CLUSTER", "TRANSFER", []string{"a", "b"}[i/50%2])

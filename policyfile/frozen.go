@@ -80,5 +80,5 @@ func (f *frozen) client() (*commands.Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return srv.Local(), nil
+	return srv.Local(""), nil
 }

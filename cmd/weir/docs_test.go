@@ -76,6 +76,8 @@ const noKubernetes = "it takes helm, kubectl and a cluster; run_test.go of packa
 
 // docsNotRun lists why blocks are not run here, and the test that covers them if one exists.
 var docsNotRun = map[string]string{
+	"migrating.md: weir migrate watch --addr redis.example:6379 --for 60s": "it takes a Redis in use; TestWatch of " +
+		"internal/cli/migrate watches one",
 	"README.md: # before": "Python, with what the reader's program has; TestReadme of " +
 		"server/clienttest sends the call",
 	"README.md: import redis":                         "TestReadme of server/clienttest",

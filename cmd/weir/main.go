@@ -14,6 +14,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/events"
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/keys"
+	"github.com/weir-project/weir/internal/cli/migrate"
 	"github.com/weir-project/weir/internal/cli/policy"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
@@ -29,6 +30,7 @@ type cli struct {
 	Dialects    dialectsCmd         `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
 	Cluster     cluster.Command     `cmd:"" help:"Show a running cluster, or change it."`
 	Policy      policy.Command      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
+	Migrate     migrate.Command     `cmd:"" help:"Prepare a move from Redis."`
 	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
 	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
 	Events      events.Command      `cmd:"" help:"Print the events of a running server, or deliver them to a URL or a program: thresholds, settled and expired holds, lockouts."`

@@ -112,6 +112,10 @@ var walls = []wall{
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal internal/millis",
 		"asks a server, also which policies count a key"},
 	{"internal/cli/listener", "internal/cli/terminal", "listens, and says who else does"},
+	{"internal/cli/migrate",
+		"engine internal/cli/cmdline internal/cli/remote internal/cli/terminal persistence server/commands " +
+			"server/scripts server/service",
+		"sends what clients of another server send to a weir in memory, which refuses as every weir does"},
 	{"internal/cli/policy", "internal/cli/cmdline internal/cli/remote internal/cli/terminal limiter policyfile " +
 		"server/commands",
 		"compares a file with a server, whose bounds and errors it knows"},

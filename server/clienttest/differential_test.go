@@ -47,7 +47,7 @@ var dialogues = []dialogue{
 		"CLIENT GETNAME x"}},
 	{exactly, []string{"CLIENT NO-EVICT on", "CLIENT REPLY ON", "CLIENT REPLY x",
 		"CLIENT KILL 1.2.3.4:5", "CLIENT UNPAUSE"}},
-	{exactly, []string{"CLIENT TRACKING ON", "CLIENT TRACKING OFF", "CLIENT KILL ID abc"}},
+	{exactly, []string{"CLIENT TRACKING ON OPTIN", "CLIENT TRACKING OFF", "CLIENT KILL ID abc"}},
 	{byWord, []string{"CLIENT ID", "CLIENT INFO", "CLIENT LIST"}},
 	{exactly, []string{"HELLO 4", "HELLO abc", "HELLO 3 NOPE", "HELLO 3 AUTH default", "HELLO 3 SETNAME", "HELLO 1",
 		"PING"}},

@@ -206,7 +206,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"SCAN 0 MATCH " + strings.Repeat("*", 513), string(errPatternLong)},
 	{"KEYS " + strings.Repeat("*", 513), string(errPatternLong)},
 	{"MEMORY USAGE k SAMPLES many", "ERR SAMPLES must be a whole number from 0 to 9223372036854775807, not 'many'"},
-	{"CLIENT TRACKING MAYBE", "ERR syntax error: CLIENT TRACKING ON|OFF [option ...]"},
+	{"CLIENT TRACKING MAYBE", "ERR syntax error: CLIENT TRACKING ON|OFF [OPTIN] [OPTOUT] [BCAST] [PREFIX prefix] " +
+		"[REDIRECT id] [NOLOOP]"},
 	{"MEMORY USAGE k DEPTH 1", "ERR syntax error: MEMORY USAGE key [SAMPLES n]"},
 	{"FLUSHALL NOW", "ERR syntax error: FLUSHALL [ASYNC|SYNC]"},
 	{"SELECT 1", string(errDBIndex)},

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -99,7 +100,7 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 // op begins an operation on key, at the end of the session's batch.
 func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
 	if err := arg.CheckKey(key); err != nil {
-		return nil, err
+		return nil, lacks(service.PassesBound, err, "make the keys 1 to "+strconv.Itoa(engine.MaxKeyLen)+" bytes long")
 	}
 	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
 		return nil, arg.ErrReservedKey

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
@@ -97,10 +98,11 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
 	switch {
 	case key == "":
-		return resp.Error("ERR " + name +
-			" is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
+		return lacks(service.RefusesCommand, resp.Error("ERR "+name+
+			" is for the set of blocked addresses only: --blacklist-key must name its key when the server starts"), "")
 	case string(args[1]) != key:
-		return limits.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
+		accepted := "of " + name + " must be " + key + ", the set of blocked addresses (--blacklist-key)"
+		return lacks(service.RefusesCommand, limits.Bad("key", accepted, args[1]), "the key "+accepted)
 	}
 	return nil
 }

@@ -43,12 +43,16 @@ func clientCommand() *command {
 				s.srv.Pause.End()
 				s.OK()
 			}},
-			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
-			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
-			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect",
-				run: ok},
-			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]",
-				summary: "Accepted without effect: nothing a client may cache ever changes", run: runOnOff},
+			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Protect this client from eviction",
+				run: runOnOff, noEffect: "no connection is closed to free memory"},
+			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Whether reads change the age of keys",
+				run: runOnOff, noEffect: "they never do"},
+			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "What this client understands",
+				run: ok, noEffect: "weir sends no reply that needs one"},
+			{name: "TRACKING", arity: -3,
+				syntax:  "ON|OFF [OPTIN] [OPTOUT] [BCAST] [PREFIX prefix] [REDIRECT id] [NOLOOP]",
+				summary: "Refused, besides OFF and ON OPTIN", run: runTracking, noEffect: "after `ON OPTIN` nothing is " +
+					"cached without `CLIENT CACHING YES`, which is refused"},
 			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
 			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off",
 				run: func(s *Session, _ [][]byte) { s.Int(-1) }},
@@ -172,6 +176,35 @@ func runClientPause(s *Session, args [][]byte) {
 	}
 	s.srv.Pause.Begin(millis.Duration(ms), writes)
 	s.OK()
+}
+
+// runTracking accepts what makes a client cache nothing, and refuses the rest, because weir sends no invalidations.
+func runTracking(s *Session, args [][]byte) {
+	on, optIn, broadcast := limits.Is(args[2], "ON"), false, false
+	valid := on || limits.Is(args[2], "OFF")
+	for rest := args[3:]; valid && len(rest) > 0; {
+		used := 1
+		switch word := rest[0]; {
+		case limits.Is(word, "OPTIN"):
+			optIn = true
+		case limits.Is(word, "BCAST"):
+			broadcast = true
+		case limits.Is(word, "OPTOUT"), limits.Is(word, "NOLOOP"):
+		case limits.Is(word, "PREFIX") && len(rest) > 1, limits.Is(word, "REDIRECT") && len(rest) > 1:
+			used = 2
+		default:
+			valid = false
+		}
+		rest = rest[used:]
+	}
+	switch {
+	case !valid:
+		s.fail(arg.ErrSyntax)
+	case on && (broadcast || !optIn):
+		s.fail(errTracking)
+	default:
+		s.OK()
+	}
 }
 
 func runTrackingInfo(s *Session, _ [][]byte) {

@@ -24,10 +24,6 @@ const clusterDetails = "Cluster clients see one shard: the leader is the primary
 	"whose primary or address it does not know yet. Its map is complete, or empty while it knows no leader."
 
 func clusterCommands() []*command {
-	accept := func(name, summary string) *command {
-		return &command{name: name, arity: 1, summary: summary, group: groupCluster, flags: "loading stale fast",
-			run: func(s *Session, _ [][]byte) { s.OK() }}
-	}
 	return []*command{
 		{
 			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale",
@@ -59,7 +55,9 @@ func clusterCommands() []*command {
 			flags: "loading stale fast",
 			details: "Reads of this connection are linearizable again: they show everything that any node " +
 				"acknowledged before they were sent.", run: runReadwrite},
-		accept("ASKING", "Accepted without effect"),
+		{name: "ASKING", arity: 1, summary: "Follow `ASK`", group: groupCluster,
+			flags: "loading stale fast", run: func(s *Session, _ [][]byte) { s.OK() },
+			noEffect: "weir never answers it"},
 	}
 }
 

@@ -45,6 +45,8 @@ type command struct {
 	// bulky: the work or the reply of the command grows with the keys or clients of the server, so only a few bulky
 	// commands run at a time (Shared.bulky).
 	bulky bool
+	// noEffect says why the command may answer OK and do nothing. It is empty for commands that do something.
+	noEffect string
 	// instant: the command never waits, not even during CLIENT PAUSE (Exempt), so it may run on the goroutine of a
 	// poller.
 	instant bool

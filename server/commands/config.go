@@ -162,8 +162,10 @@ func runConfigSet(s *Session, args [][]byte) {
 func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 	at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(name)) })
 	if at < 0 {
-		return nil, resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" +
-			quote.Printable(name, quote.MaxBytes) + "': parameter must be one of CONFIG GET *")
+		const accepted = "parameter must be one of CONFIG GET *"
+		shown := quote.Printable(name, quote.MaxBytes)
+		return nil, lacks(service.LacksOption,
+			resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '"+shown+"': "+accepted), accepted)
 	}
 	set := all[at]
 	if set.set == nil {
@@ -171,7 +173,7 @@ func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 		if flag := flagsOfSettings[set.name]; flag != "" {
 			text += "; start weir with --" + flag + " instead (docs/configuration.md)"
 		}
-		return nil, resp.Error(text)
+		return nil, lacks(service.RefusesCommand, resp.Error(text), "")
 	}
 	n, err := limits.Units(set.name, value, set.least, set.most)
 	return func(s *Shared) { set.set(s, n) }, err

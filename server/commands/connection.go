@@ -103,8 +103,9 @@ func runHello(s *Session, args [][]byte) {
 				return
 			}
 		default:
-			s.fail(resp.Error("ERR Syntax error in HELLO option '" + quote.Printable(rest[0], quote.MaxBytes) +
-				"': option must be AUTH username password or SETNAME name"))
+			const accepted = "option must be AUTH username password or SETNAME name"
+			s.fail(lacks(service.LacksOption, resp.Error("ERR Syntax error in HELLO option '"+
+				quote.Printable(rest[0], quote.MaxBytes)+"': "+accepted), accepted))
 			return
 		}
 	}

@@ -40,7 +40,7 @@ func (s *Session) dispatch(args [][]byte) {
 	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = service.ErrNoAuth
 	} else if err != nil && s.user != nil {
-		err = nearCommands(s, args, err)
+		err = unresolved(cmd, args, nearCommands(s, args, err))
 	}
 	if err == nil {
 		err = s.allowed(cmd, args)
@@ -121,7 +121,7 @@ func (s *Session) reject(cmd *command, err error) {
 	if cmd != nil {
 		s.srv.Stats.Reject(&cmd.Command)
 	}
-	s.fail(err)
+	s.failOf(cmd, err)
 }
 
 // ProtocolError answers a malformed frame. The connection closes after the answer.
@@ -131,11 +131,15 @@ func (s *Session) ProtocolError(err error) {
 	s.Closing = true
 }
 
-// fail answers err, and counts the error by its first word.
-func (s *Session) fail(err error) {
-	if err == arg.ErrSyntax && s.running != nil {
-		err = syntaxError(s.running)
+// fail answers err of the running command, and counts the error by its first word.
+func (s *Session) fail(err error) { s.failOf(s.running, err) }
+
+// failOf does the same for a command that may not run.
+func (s *Session) failOf(cmd *command, err error) {
+	if err == arg.ErrSyntax && cmd != nil {
+		err = syntaxError(cmd)
 	}
+	s.noteUnsupported(cmd, err)
 	text := service.ErrorText(err)
 	s.srv.Stats.CountError(text)
 	s.failed = true
@@ -162,7 +166,7 @@ const (
 var unaudited = []string{
 	"acl|users", "acl|list", "acl|getuser", "client|list", "config|get", "debug|digest", "slowlog|get", "slowlog|len",
 	"latency|latest", "latency|history", "latency|histogram", "latency|doctor",
-	"weir.cluster|status", "weir.backup|next",
+	"weir.cluster|status", "weir.backup|next", "weir.unsupported",
 	"rl.reset", "del", "unlink",
 }
 

@@ -55,9 +55,12 @@ const (
 	errBackingUp    resp.Error = "ERR another backup is running, only one can run at a time"
 	errCannotBackUp resp.Error = "ERR this server has no state that can be backed up"
 	errNoConfigFile resp.Error = "ERR The server is running without a config file"
-	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: decisions are never cached by clients"
-	errByFloat      resp.Error = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
-	errDialectRate  resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most " +
+	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: weir sends no invalidations, so nothing " +
+		"may be cached"
+	errTracking resp.Error = "ERR CLIENT TRACKING ON is refused without OPTIN: weir sends no invalidations, so a " +
+		"client that caches replies would not see a count change; switch the client's cache off"
+	errByFloat     resp.Error = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
+	errDialectRate resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most " +
 		"9007199254740992 units a nanosecond"
 )
 
@@ -68,11 +71,13 @@ func wrongArity(cmd *command) error {
 	if cmd.group == groupDecide && len(cmd.shown) > 0 {
 		usage += ", like " + cmd.shown[0].send
 	}
-	return arg.WrongCount(cmd.Full, usage)
+	return lacks(service.LacksOption, arg.WrongCount(cmd.Full, usage), "")
 }
 
 // syntaxError returns Redis' own text, followed by the usage.
-func syntaxError(cmd *command) error { return arg.ErrSyntax + resp.Error(": "+cmd.usage()) }
+func syntaxError(cmd *command) error {
+	return lacks(service.LacksOption, arg.ErrSyntax+resp.Error(": "+cmd.usage()), "")
+}
 
 // unknownCommand returns Redis' own text, including its limit of 128 characters.
 func unknownCommand(args [][]byte) error {

@@ -16,10 +16,11 @@ type Local struct {
 	reply resp.Values
 }
 
-// Local returns a client that has not logged in. It is the user default if that needs no password.
-func (s *Shared) Local() *Local {
+// Local returns a client that has not logged in. It is the user default if that needs no password. addr is its address
+// in logs and lists; what a client without one sends is not listed as unsupported.
+func (s *Shared) Local(addr string) *Local {
 	l := new(Local)
-	l.s = NewSession(s, &localClient{id: s.LastID.Add(1)}, &l.reply)
+	l.s = NewSession(s, &localClient{id: s.LastID.Add(1), remote: addr}, &l.reply)
 	return l
 }
 

@@ -48,7 +48,8 @@ func multiCommands() []*command {
 		{name: "WATCH", arity: -2, syntax: "key [key ...]", summary: "Refused: a transaction is one atomic step",
 			keys: keySpec{1, -1, 1}, atOnce: true,
 			run: func(s *Session, _ [][]byte) { s.fail(errWatch) }},
-		{name: "UNWATCH", arity: 1, summary: "Accepted without effect", run: func(s *Session, _ [][]byte) { s.OK() }},
+		{name: "UNWATCH", arity: 1, summary: "End WATCH", noEffect: "nothing is watched",
+			run: func(s *Session, _ [][]byte) { s.OK() }},
 	}
 	for _, cmd := range commands {
 		cmd.group, cmd.flags = groupMulti, "noscript loading stale fast"

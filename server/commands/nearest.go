@@ -30,15 +30,6 @@ const (
 	suggestBurst = 100
 )
 
-// dataCommands are commands of Redis about kinds of data that weir does not keep. A similar name of weir would mislead.
-const dataCommands = " HSET HGET HMSET HMGET HDEL HINCRBY HINCRBYFLOAT HKEYS HVALS HLEN HEXISTS HSETNX HSCAN HSTRLEN " +
-	"HEXPIRE HPEXPIRE HTTL ZADD ZCARD ZCOUNT ZINCRBY ZRANGE ZRANGEBYSCORE ZREVRANGE ZREM ZREMRANGEBYSCORE " +
-	"ZREMRANGEBYRANK ZSCORE ZRANK ZSCAN ZPOPMIN ZPOPMAX ZUNIONSTORE LPUSH RPUSH LPOP RPOP LLEN LRANGE LTRIM LREM " +
-	"LSET LINDEX LINSERT LPOS LMOVE RPOPLPUSH BLPOP BRPOP BLMOVE XADD XREAD XRANGE XREVRANGE XLEN XDEL XTRIM XACK " +
-	"XGROUP XREADGROUP XPENDING XCLAIM XAUTOCLAIM XINFO SUNION SINTER SDIFF SMOVE SPOP SRANDMEMBER PFADD PFCOUNT " +
-	"PFMERGE GEOADD GEOSEARCH GEORADIUS GEODIST GEOPOS SETBIT GETBIT BITCOUNT BITFIELD BITOP BITPOS SORT JSON.SET " +
-	"JSON.GET BF.ADD BF.EXISTS TS.ADD FT.SEARCH "
-
 // suggestions limits the rate of suggestions by a GCRA of its own.
 type suggestions struct{ due atomic.Int64 }
 
@@ -95,9 +86,8 @@ func nearCommands(s *Session, args [][]byte, err error) error {
 	if !s.srv.suggestions.take(time.Now()) {
 		return err
 	}
-	if strings.Contains(dataCommands, " "+strings.ToUpper(string(name))+" ") {
-		return resp.Error(service.ErrorText(err) + " (weir keeps limits, and no hashes, lists, sorted sets or " +
-			"streams: docs/migrating.md says what replaces them)")
+	if dataCommands[strings.ToUpper(string(name))] {
+		return resp.Error(service.ErrorText(err) + " (" + keepsLimits + ")")
 	}
 	var known candidates
 	for _, cmd := range all {

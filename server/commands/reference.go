@@ -40,6 +40,9 @@ func (c *command) writeReference(b *strings.Builder, known []param) {
 	if c.details != "" {
 		b.WriteString("\n" + c.details + "\n")
 	}
+	if c.noEffect != "" {
+		b.WriteString("\n" + strings.TrimSpace(c.withoutEffect()) + "\n")
+	}
 	own := slices.DeleteFunc(slices.Clone(c.params), func(p param) bool { return slices.Contains(known, p) })
 	if len(own) > 0 {
 		b.WriteString("\n")
@@ -59,7 +62,7 @@ func (c *command) writeReference(b *strings.Builder, known []param) {
 			if sub.name == "HELP" {
 				continue // every command with subcommands has it
 			}
-			text := strings.TrimSpace(sub.summary + ". " + sub.details + " " + sub.reply)
+			text := strings.TrimSpace(sub.summary + ". " + sub.withoutEffect() + sub.details + " " + sub.reply)
 			fmt.Fprintf(b, "| `%s` | %s |\n", strings.ReplaceAll(sub.usage(), "|", "\\|"), text)
 		}
 	}
@@ -74,4 +77,12 @@ func (c *command) writeReference(b *strings.Builder, known []param) {
 		}
 		b.WriteString("```\n")
 	}
+}
+
+// withoutEffect tells that the command does nothing, and why that is no loss.
+func (c *command) withoutEffect() string {
+	if c.noEffect == "" {
+		return ""
+	}
+	return "Without effect: " + c.noEffect + ". "
 }

@@ -57,9 +57,8 @@ func scriptCommands() []*command {
 					flags: "noscript", run: runScriptExists,
 					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.",
 					cost:  "O(n) in the number of scripts"},
-				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "No effect: recognised scripts stay " +
-					"recognised",
-					flags: "noscript", run: runScriptFlush, reply: "OK."},
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Forget loaded scripts", flags: "noscript",
+					run: runScriptFlush, noEffect: "weir stores no scripts"},
 				{name: "KILL", arity: 2, summary: "No effect: no script runs", flags: "noscript",
 					run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
 			},
@@ -74,7 +73,7 @@ func scriptCommands() []*command {
 func planEvalSHA(s *Session, args [][]byte) error {
 	sc := scripts.Known.OfSum(args[1])
 	if sc == nil {
-		return errNoScript
+		return unknownSum(args[1])
 	}
 	return planScript(s, sc, args[2:])
 }
@@ -97,11 +96,12 @@ func recognise(text []byte) (*scripts.Script, error) {
 	case sc != nil:
 		return sc, nil
 	case len(text) > scripts.MaxBytes:
-		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) +
-			" bytes; " + scriptNatives)
+		return nil, lacksScript("", resp.Error("ERR weir runs no Lua, and recognises no script of "+
+			strconv.Itoa(len(text))+" bytes; "+scriptNatives))
 	}
-	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " +
-		hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+	shown := hex.EncodeToString(sum[:])
+	return nil, lacksScript(shown, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 "+
+		shown+"; "+scriptNatives))
 }
 
 // planScript reads numkeys, keys and arguments of a script.
@@ -112,8 +112,8 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	case err != nil:
 		return err
 	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
-		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " +
-			strconv.Itoa(len(sc.Args)) + " arguments")
+		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
+			strconv.Itoa(len(sc.Args))+" arguments"))
 	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {

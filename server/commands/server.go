@@ -45,6 +45,11 @@ func serverCommands() []*command {
 				setMonitor(s, true)
 			}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided " +
 				"command by command, which is slower."},
+		{name: "WEIR.UNSUPPORTED", arity: 1, summary: "What this node refused because weir does not support it",
+			flags: "admin noscript loading stale", run: runUnsupported,
+			details: "The last 256 pairs of a client (its name, library or host) and a request, without arguments.",
+			reply: "Maps, the last refused first: `kind`, `command`, `sha1`, `client`, `library`, `addr`, `user`, " +
+				"`count`, `last_ms`, `advice`."},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupServer
@@ -67,6 +72,25 @@ func runInfo(s *Session, args [][]byte) {
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
 	s.Verbatim(facts.Text(args[1:]))
+}
+
+func runUnsupported(s *Session, _ [][]byte) {
+	uses := s.srv.Unsupported.List()
+	s.Array(len(uses))
+	for i := range uses {
+		u := &uses[i]
+		s.Map(10)
+		s.Pair("kind", u.Kind)
+		s.Pair("command", u.Command)
+		s.Pair("sha1", u.SHA1)
+		s.Pair("client", u.Client)
+		s.Pair("library", u.Library)
+		s.Pair("addr", u.Addr)
+		s.Pair("user", u.User)
+		s.PairInt("count", u.Count)
+		s.PairInt("last_ms", u.LastMs)
+		s.Pair("advice", u.Advice)
+	}
 }
 
 func runTime(s *Session, _ [][]byte) {
@@ -126,6 +150,9 @@ func runBackgroundSave(s *Session, args [][]byte) {
 	case len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "SCHEDULE"):
 		s.fail(arg.ErrSyntax)
 		return
+	case !hasDisk(s.srv.Limiter):
+		s.fail(limiter.ErrNoDisk)
+		return
 	case !v.begin():
 		s.fail(errSaving)
 		return
@@ -138,6 +165,16 @@ func runBackgroundSave(s *Session, args [][]byte) {
 		v.end(err)
 	})
 	s.Simple("Background saving started")
+}
+
+// hasDisk reports whether the limiter can save its state. One that does not report its storage can.
+func hasDisk(lim limiter.Decider) bool {
+	reporter, reports := lim.(limiter.StorageReporter)
+	if !reports {
+		return true
+	}
+	_, has := reporter.Storage()
+	return has
 }
 
 func lastSaveUnix(lim limiter.Decider) int64 {

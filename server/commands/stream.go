@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // The id of an event in a stream is its time in milliseconds, a hyphen and its cursor. Times and cursors ascend
@@ -86,7 +87,7 @@ func (s *Session) eventsGroup(key []byte) (group int, err error) {
 	if !ok || n < 0 || n >= int64(groups) {
 		accepted := fmt.Sprintf("must be %s:0 to %s:%d, the logs of the Raft groups, or %s if there is one", eventsKey,
 			eventsKey, groups-1, eventsKey)
-		return 0, limits.Bad("key", accepted, key)
+		return 0, lacks(service.RefusesCommand, limits.Bad("key", accepted, key), "the key "+accepted+"; "+keepsLimits)
 	}
 	return int(n), s.ofGroup(int(n))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Strings are byte strings that limiter libraries keep and only their clients interpret. A whole number is a string
@@ -86,8 +87,8 @@ func onText(s *Session, key []byte, id engine.ScriptID, values ...[]byte) (*engi
 // checkValue refuses a byte string that is longer than the limit of stored strings.
 func (s *Shared) checkValue(value []byte) error {
 	if len(value) > s.cfg.MaxValueBytes {
-		return resp.Error("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) +
-			" bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
+		text := "a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) + " bytes (--max-value-bytes)"
+		return lacks(service.PassesBound, resp.Error("ERR "+text+", not "+strconv.Itoa(len(value))), text)
 	}
 	return nil
 }
@@ -150,8 +151,8 @@ func planGetEx(s *Session, args [][]byte) error {
 
 func planMGet(s *Session, args [][]byte) error {
 	if most := maxBatchValues / s.srv.cfg.MaxValueBytes; len(args)-1 > most {
-		return resp.Error("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " +
-			strconv.Itoa(s.srv.cfg.MaxValueBytes))
+		return lacks(service.PassesBound, resp.Error("ERR MGET takes at most "+strconv.Itoa(most)+
+			" keys where --max-value-bytes is "+strconv.Itoa(s.srv.cfg.MaxValueBytes)), "")
 	}
 	for _, key := range args[1:] {
 		if _, err := onText(s, key, engine.TextLook); err != nil {
@@ -340,8 +341,9 @@ func expireConditions(args [][]byte) (how int64, err error) {
 	for _, b := range args {
 		w := findWord(expireWords, b)
 		if w == nil {
-			return 0, resp.Error("ERR Unsupported option " + quote.Printable(b, quote.MaxBytes) +
-				": the condition must be NX, XX, GT or LT")
+			const accepted = "the condition must be NX, XX, GT or LT"
+			return 0, lacks(service.LacksOption, resp.Error("ERR Unsupported option "+
+				quote.Printable(b, quote.MaxBytes)+": "+accepted), accepted)
 		}
 		how |= w.bit
 	}

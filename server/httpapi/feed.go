@@ -21,6 +21,9 @@ const feedEvery = 500 * time.Millisecond
 // topShown is the number of heaviest keys that the page shows, and eventsShown the number of newest events.
 const topShown, eventsShown = 10, 10
 
+// unsupportedShown is the number of refused requests that the page shows.
+const unsupportedShown = 20
+
 // feed computes the status that the page shows.
 type feed struct {
 	*service.Service
@@ -49,6 +52,8 @@ type Status struct {
 	Admitted []TopKey         `json:"top_admitted"`
 	Denied   []TopKey         `json:"top_denied"` // null on a follower, because only the leader knows
 	Events   []EventStatus    `json:"events"`     // the newest first
+	// Unsupported is what clients of this node sent and weir refused because it does not support it, the last first.
+	Unsupported []service.UnsupportedUse `json:"unsupported"`
 }
 
 // TopKey is one of the keys with the most recent units, as RL.TOP counts them.
@@ -170,6 +175,8 @@ func (s *feed) make() *Status {
 	if s.OnlyLeader() == nil {
 		v.Denied = topKeys(state, engine.Denied)
 	}
+	refused := s.Unsupported.List()
+	v.Unsupported = refused[:min(len(refused), unsupportedShown)]
 	v.Allowed, v.Limited = s.Stats.Requests()
 	return v
 }

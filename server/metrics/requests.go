@@ -79,6 +79,7 @@ func (s collector) errorMetrics() (ms []metric) {
 			"Error replies by their first word. UNKNOWN: the outcome is unknown, and the units may have been "+
 				"taken.", counts[word]).with("error", word))
 	}
+	ms = append(ms, s.unsupportedMetrics()...)
 	w := s.Stats
 	return append(ms,
 		counter("auth_failures_total", "Logins with a wrong password.", w.AuthFailures.Load()),
@@ -88,6 +89,23 @@ func (s collector) errorMetrics() (ms []metric) {
 			"address.", w.AuthWaits.Load()),
 		counter("permission_denials_total", "Commands rejected because the user lacks "+
 			"permission.", w.NoPermission.Load()))
+}
+
+// unsupportedMetrics count what clients sent and weir does not support. Each kind exists with value 0, so that an alert
+// detects the first one.
+func (s collector) unsupportedMetrics() (ms []metric) {
+	const help = "Requests refused because weir does not support them. kind: command, subcommand, option, script, " +
+		"database, refused (on purpose) or bound (too large). command: `other` if Redis lacks it too."
+	counts := s.Unsupported.Counts()
+	for _, kind := range service.UnsupportedKinds {
+		counts[[2]string{kind, service.OtherCommand}] += 0
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(counts), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
+		ms = append(ms, counter("unsupported_commands_total", help, counts[of]).with("command", of[1], "kind", of[0]))
+	}
+	return ms
 }
 
 // rlsMetrics count the answers to Envoy.

@@ -24,14 +24,16 @@ type Service struct {
 	Version   string
 	Started   time.Time
 
-	Stats   *commandStats
-	Wire    WireStats
-	Book    *PolicyStats // outcomes by policy
-	Recent  *RecentDenials
-	Events  *Events
-	Slowlog *slowlog
-	Pause   *Pauser
-	Waits   *WaitQueues
+	Stats  *commandStats
+	Wire   WireStats
+	Book   *PolicyStats // outcomes by policy
+	Recent *RecentDenials
+	// Unsupported is what clients sent and weir refused because it does not support it.
+	Unsupported *UnsupportedUses
+	Events      *Events
+	Slowlog     *slowlog
+	Pause       *Pauser
+	Waits       *WaitQueues
 	// EventWaits counts the readers that wait for events.
 	EventWaits EventWaits
 	Batches    *batchPool
@@ -60,15 +62,18 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	replica, _ := lim.(limiter.Replica)
 	slowPath := new(atomic.Int32)
 	return &Service{
-		Limiter:  lim,
-		Here:     lim,
-		reader:   limiter.NewReader(lim),
-		Replica:  replica,
-		Log:      log,
-		Started:  time.Now(),
-		Stats:    newCommandStats(commands),
-		Book:     new(PolicyStats),
-		Recent:   new(RecentDenials),
+		Limiter: lim,
+		Here:    lim,
+		reader:  limiter.NewReader(lim),
+		Replica: replica,
+		Log:     log,
+		Started: time.Now(),
+		Stats:   newCommandStats(commands),
+		Book:    new(PolicyStats),
+		Recent:  new(RecentDenials),
+
+		Unsupported: newUnsupportedUses(),
+
 		Events:   newEvents(slowPath),
 		Slowlog:  newSlowlog(),
 		Pause:    newPauser(slowPath),

@@ -73,7 +73,7 @@ func (d *Subject) Examine() []Finding {
 	}
 	for _, more := range [][]Finding{
 		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(),
-		d.lookAtCluster(up),
+		d.lookAtCluster(up), d.lookAtUnsupported(up),
 	} {
 		found = append(found, more...)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,11 @@ func TestDoctorJudges(t *testing.T) {
 	slow.Nodes[1].LagEntries, slow.Nodes[2].ClockAheadMs = lagMax+1, -2000
 	bounded := func(bytes int64) *Subject { return &Subject{MemoryBound: func(int64) int64 { return bytes }} }
 	d := bounded(1 << 30)
+	now := time.Now()
+	sent := func(n int, ago time.Duration, u use) []Finding {
+		u.Advice, u.LastMs = "use another", now.Add(-ago).UnixMilli()
+		return judgeUses(slices.Repeat([]use{u}, n), now)
+	}
 	for _, c := range []struct {
 		found []Finding
 		want  Verdict
@@ -87,6 +93,15 @@ func TestDoctorJudges(t *testing.T) {
 		{[]Finding{d.judgeMemory(2<<30, nil)}, Fine, "1.0gb of 2.0gb"},
 		{[]Finding{d.judgeMemory(1<<30, nil)}, Doubt, "1.0gb of 1.0gb"},
 		{[]Finding{bounded(0).judgeMemory(1<<30, nil)}, Doubt, "no bound"},
+		{judgeUses(nil, now), Fine, "refused nothing"},
+		{sent(1, 25*time.Hour, use{Command: "lpush"}), Fine, "refused nothing"},
+		{sent(1, time.Minute, use{Kind: "command", Command: "lpush", Client: "api", Addr: "192.0.2.1:1", Count: 3}),
+			Doubt,
+			"api, 192.0.2.1:1 sent LPUSH (command), which weir does not support: 3 times, the last 1m0s ago"},
+		{sent(1, 0, use{Kind: "script", Command: "eval", SHA1: "ab", Library: "limits"}), Doubt,
+			"limits sent the script ab, which"},
+		{sent(1, 0, use{Kind: "refused", Command: "client|tracking"}), Doubt, "CLIENT TRACKING (refused)"},
+		{sent(usesShown+2, 0, use{Command: "other"}), Doubt, "2 more requests were refused"},
 	} {
 		for i := range c.found {
 			c.found[i].Check = ""

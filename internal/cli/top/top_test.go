@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/service"
 )
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
@@ -102,4 +103,13 @@ func TestTopGivesTheTerminalBack(t *testing.T) {
 	told, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.Equal(t, "\x1b[?1049h\x1b[?25l\x1b[?7l"+"\x1b[?7h\x1b[?25h\x1b[?1049l", string(told))
+}
+
+func TestTopShowsWhatIsNotSupported(t *testing.T) {
+	v := view{now: &httpapi.Status{}}
+	require.NotContains(t, strings.Join(v.head(), "\n"), "refused")
+	v.now.Unsupported = make([]service.UnsupportedUse, 2)
+	v.now.Unsupported[0].Command, v.now.Unsupported[0].Client, v.now.Unsupported[0].Count = "lpush", "api\x1b", 3
+	require.Contains(t, strings.Join(v.head(), "\n"), "refused   lpush of api")
+	require.NotContains(t, strings.Join(v.head(), "\n"), "\x1b")
 }

@@ -34,7 +34,7 @@ func (v *view) head() []string {
 	n := v.now
 	allowed := v.rate(func(s *httpapi.Status) int64 { return s.Allowed })
 	denied := v.rate(func(s *httpapi.Status) int64 { return s.Limited })
-	return []string{
+	lines := []string{
 		fmt.Sprintf("weir      %s at %s, up %v, %s",
 			n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
 		fmt.Sprintf("requests  %s/s allowed, %s/s denied, %s; %d allowed and %d denied since the start",
@@ -45,6 +45,17 @@ func (v *view) head() []string {
 			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, cmdline.BytesText(n.Memory.Resident)),
 		fmt.Sprintf("clients   %d; clock %d ms behind", n.Clients, n.Clock),
 	}
+	return append(lines, v.refused()...)
+}
+
+// refused returns a line about requests that the server does not support, or nothing if there were none.
+func (v *view) refused() []string {
+	if len(v.now.Unsupported) == 0 {
+		return nil
+	}
+	u := &v.now.Unsupported[0]
+	return []string{fmt.Sprintf("refused   %s of %s, %d times, because weir does not support it: see weir doctor",
+		terminal.PlainText(u.Command), terminal.PlainText(u.By()), u.Count)}
 }
 
 // covers returns the period that the numbers of requests cover.

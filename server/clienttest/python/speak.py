@@ -5,6 +5,7 @@ import logging
 import sys
 
 import redis
+from redis.cache import CacheConfig
 
 OPTIONS = {"redis-py": {}, "redis-py-resp2": {"protocol": 2}}
 
@@ -79,6 +80,16 @@ def must_be_refused(host, port, **options):
     sys.exit(f"{options} is let in")
 
 
+def must_not_cache(host, port, password):
+    """A cached GET would not see a count change, because weir sends no invalidations."""
+    try:
+        redis.Redis(host, port, password=password, protocol=3, cache_config=CacheConfig()).get("k")
+    except redis.ResponseError as error:
+        if "CLIENT TRACKING ON is refused" in str(error):
+            return
+    sys.exit("a client with a cache is let in")
+
+
 def main(name, doing, file, host, port, password=None):
     logging.basicConfig(level=logging.WARNING)
     with open(file, encoding="utf-8") as text:
@@ -93,6 +104,7 @@ def main(name, doing, file, host, port, password=None):
     else:
         must_be_refused(host, int(port), password="wrong", **options)
         must_be_refused(host, int(port), **options)
+        must_not_cache(host, int(port), password)
     client.close()
     print("DONE")
 

@@ -147,6 +147,15 @@ const events = (list) => rows("events", list.map((e) => [
   number(e.used) + " of " + number(e.limit),
 ]), "none");
 
+// refused shows what clients sent and weir does not support. Versions before that tell nothing.
+const refused = (list) => {
+  $("refused").hidden = !list.length;
+  rows("unsupported", list.map((u) => Object.assign([
+    new Date(u.last_ms).toLocaleTimeString(), u.client || u.library || u.addr, u.kind, u.command + (u.sha1 ? " " + u.sha1.slice(0, 8) : ""),
+    number(u.count), u.advice,
+  ], { titles: ["", [u.client, u.library, u.addr, u.user].filter(Boolean).join(", "), "", u.command + " " + (u.sha1 || "")] })), "none");
+};
+
 const memory = (s) => {
   const m = s.memory;
   say("memory", bytes(m.used));
@@ -206,6 +215,7 @@ const show = (s) => {
   policies(s, before === s ? null : before);
   denials(s.denials);
   events(s.events);
+  refused(s.unsupported || []);
   rows("top-admitted", s.top_admitted.map(heavy), "none recently");
   rows("top-denied", (s.top_denied || []).map(heavy), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
