@@ -59,7 +59,7 @@ type serveCmd struct {
 
 	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the first setting of a leader other than 16mb stays."`
 
-	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
+	Policies string `placeholder:"PATH" group:"state" help:"YAML file of policies, or directory of such files (*.yaml, *.yml). weir applies it at the start, at SIGHUP, and within seconds of a change; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 
@@ -125,7 +125,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, node.Close(), at.close())
 	}
-	defer policies.keep(node)()
+	defer policies.keep(node, &srv.PolicyFiles)()
 	defer onHangup(func() {
 		at.reload()
 		s.reloadUsers(log, srv)

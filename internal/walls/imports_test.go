@@ -46,9 +46,9 @@ var walls = []wall{
 	{"client/internal/keys", "internal/clientaddr", "turns what identifies a caller into a key"},
 	{"client/internal/quota", "client httpfields", "says what a decision means to people"},
 	{"cmd/weir",
-		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
+		"certs engine internal/cli/... internal/faults internal/filewatch limiter persistence policyfile raftstore " +
 			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls server/httpapi " +
-			"server/scripts",
+			"server/scripts server/service",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/manpage",
 		"measures weir as another process"},
@@ -135,6 +135,7 @@ var walls = []wall{
 	{"internal/connlimit", "internal/clientaddr", "shares the connections of a port between its users"},
 	{"internal/documents", "", "reads examples out of documents for tests"},
 	{"internal/faults", "", "names the mistakes that tests switch on"},
+	{"internal/filewatch", "", "notices changes of files, and knows nothing of what they mean"},
 	{"internal/freeport", "", "reserves ports for tests and benchmarks"},
 	{"internal/guards", "", "counts refusals of guards against races, which the simulator reports"},
 	{"internal/logtest", "", "keeps what a program writes, for tests"},
@@ -160,7 +161,7 @@ var walls = []wall{
 		"is the grammar of limits for server, policy files and client, and light enough for a client"},
 	{"persistence", "engine/hashslot engine latency limiter",
 		"stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine internal/nearest limiter server server/commands server/policytext",
+	{"policyfile", "engine internal/filewatch internal/nearest limiter server server/commands server/policytext",
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +

@@ -50,6 +50,7 @@ func (s collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range slices.Concat(
 		s.buildMetrics(), s.requestMetrics(), s.policyMetrics(), s.commandMetrics(), s.errorMetrics(),
 		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(), s.rlsMetrics(),
+		s.sourceMetrics(),
 	) {
 		names, values := m.split()
 		desc := prometheus.NewDesc("weir_"+m.name, m.help, names, nil)

@@ -109,3 +109,23 @@ func (s collector) rlsMetrics() []metric {
 		counter("rls_descriptors_total", descriptors, r.Unmatched.Load()).with("result", "unmatched"),
 	}
 }
+
+// sourceMetrics count what was read from sources of configuration.
+func (s collector) sourceMetrics() (ms []metric) {
+	const (
+		contents = "Contents that weir read from a source of configuration, by result. refused: invalid, or in part " +
+			"not applied."
+		refused = "1: the newest content of a source of configuration is not in force, as a whole or in part; the " +
+			"log says why. The last good content stays in force."
+	)
+	for _, of := range []struct {
+		source string
+		stats  *service.SourceStats
+	}{{"policies", &s.PolicyFiles}} {
+		ms = append(ms,
+			counter("config_contents_total", contents, of.stats.Applied.Load()).with("source", of.source, "result", "applied"),
+			counter("config_contents_total", contents, of.stats.Refused.Load()).with("source", of.source, "result", "refused"),
+			gauge("config_refused", refused, truth(of.stats.Bad.Load())).with("source", of.source))
+	}
+	return ms
+}

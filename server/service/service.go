@@ -36,6 +36,8 @@ type Service struct {
 	EventWaits EventWaits
 	Batches    *batchPool
 	RLS        RLSStats
+	// PolicyFiles counts what the program read from the files of --policies.
+	PolicyFiles SourceStats
 
 	Users         atomic.Pointer[acl.Users]
 	Failed        *acl.FailedLogins

@@ -1,0 +1,169 @@
+package filewatch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// PollEvery is the interval between two calls of Poll. A change is reported after two intervals at most, within
+	// a second. An interval is longer than the granularity of file times, so no write escapes a comparison of them.
+	PollEvery = 500 * time.Millisecond
+	// maxFiles bounds the files of a directory, because each poll asks the system about each file.
+	maxFiles = 1000
+)
+
+// File is a file that was read.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Equal reports whether two readings have the same files with the same content.
+func Equal(a, b []File) bool {
+	return slices.EqualFunc(a, b, func(x, y File) bool { return x.Path == y.Path && bytes.Equal(x.Data, y.Data) })
+}
+
+// Watcher reads one path. Only one goroutine at a time may use it.
+type Watcher struct {
+	path string
+	most int64
+
+	seen    []found           // the files before the last reading
+	last    [sha256.Size]byte // digest of the last reading
+	told    [sha256.Size]byte // digest of the reading that the caller has
+	pending bool              // the next Poll must read, although seen does not change
+}
+
+// found is what the system says about a file.
+type found struct {
+	path string
+	info fs.FileInfo
+}
+
+// New returns a watcher of a file or a directory. It refuses files of more than most bytes together.
+func New(path string, most int64) *Watcher { return &Watcher{path: path, most: most} }
+
+// Read returns the file, or the files of the directory whose names end in .yaml or .yml and do not begin with a dot, in
+// the order of names. A directory without such a file is an error.
+func (w *Watcher) Read() ([]File, error) {
+	all, err := w.find()
+	files, err := w.read(all, err)
+	w.seen, w.last, w.pending = all, digest(files, err), true
+	w.told = w.last
+	return files, err
+}
+
+// Poll reports whether the content differs from the content that Read or Poll returned last. If so, it returns the
+// files, or the error of reading them. Poll reports a content once, when two readings in a row have found it, because a
+// reading may meet files that are being written. A path that is neither a file nor a directory, such as a pipe, does
+// not change.
+func (w *Watcher) Poll() (files []File, changed bool, err error) {
+	all, err := w.find()
+	moved := !slices.EqualFunc(all, w.seen, same)
+	if !moved && !w.pending || err == nil && !all[0].info.Mode().IsRegular() {
+		return nil, false, nil
+	}
+	files, err = w.read(all, err)
+	sum := digest(files, err)
+	again := sum == w.last
+	w.seen, w.last = all, sum
+	w.pending = moved || !again || err != nil // the cause of an error may end without a trace in seen
+	if sum == w.told || !again {
+		return nil, false, nil
+	}
+	w.told = sum
+	return files, true, err
+}
+
+// find lists the files, or returns why it cannot. It follows links.
+func (w *Watcher) find() (all []found, err error) {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []found{{w.path, info}}, nil
+	}
+	entries, err := os.ReadDir(w.path) // in the order of names
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if strings.HasPrefix(e.Name(), ".") || ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		path := filepath.Join(w.path, e.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file", path)
+		}
+		all = append(all, found{path, info})
+	}
+	if len(all) == 0 || len(all) > maxFiles {
+		return nil, fmt.Errorf("the directory %s must have 1 to %d files whose names end in .yaml or .yml, and has %d",
+			w.path, maxFiles, len(all))
+	}
+	return all, nil
+}
+
+// same reports whether two answers of the system are about one file with one content.
+func same(a, b found) bool {
+	return a.path == b.path && os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() &&
+		a.info.ModTime().Equal(b.info.ModTime()) && a.info.Mode() == b.info.Mode()
+}
+
+// read reads the files that were found. It returns no file after an error.
+func (w *Watcher) read(all []found, err error) ([]File, error) {
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	rest := w.most
+	for _, one := range all {
+		data, err := readFile(one.path, rest)
+		if err != nil {
+			return nil, err
+		}
+		if rest -= int64(len(data)); rest < 0 {
+			return nil, fmt.Errorf("%s: longer than %d bytes", w.path, w.most)
+		}
+		files = append(files, File{one.path, data})
+	}
+	return files, nil
+}
+
+// readFile reads at most most+1 bytes of a file.
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
+// digest identifies the result of a reading.
+func digest(files []File, err error) [sha256.Size]byte {
+	h := sha256.New()
+	if err != nil {
+		fmt.Fprint(h, err)
+	}
+	for _, f := range files {
+		fmt.Fprintf(h, "%d %d %s", len(f.Path), len(f.Data), f.Path)
+		h.Write(f.Data)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
