@@ -272,8 +272,12 @@ var walls = []wall{
 			"internal/quote limiter limits server/acl server/arg server/info server/policytext server/resp " +
 			"server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
-	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
+	{"server/envoyrls",
+		"engine httpfields internal/connlimit internal/rlspb server/arg server/envoyrls/rules server/resp " +
+			"server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
+	{"server/envoyrls/rules", "internal/nearest internal/rlspb",
+		"reads and searches a configuration of limits, and decides and counts nothing"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
 	{"server/httpapi",
 		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +

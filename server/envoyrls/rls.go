@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,7 +17,9 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/envoyrls/rules"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -49,7 +52,17 @@ type Server struct {
 	grpc  *grpc.Server
 	Conns *rlsConns
 	known bool // clients present a certificate
+
+	config atomic.Pointer[rules.Config]
+	fields atomic.Bool
 }
+
+// SetConfig replaces the configuration: calls from now on follow c. The domains that c does not have follow policies.
+// A nil c has no domains. A limit that stays under the same descriptor with the same unit keeps its counts.
+func (r *Server) SetConfig(c *rules.Config) { r.config.Store(c) }
+
+// SendFields decides whether answers in the domains of the configuration have response header fields.
+func (r *Server) SendFields(on bool) { r.fields.Store(on) }
 
 // New returns the rate limit service of s. A nil config means no TLS. If config requires client certificates, protected
 // mode requires no password of the clients.
@@ -124,16 +137,33 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
 	defer inFlight(ctx)()
-	q, err := readRequest(in)
+	q, err := r.read(in)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, service.ErrorText(err))
 	}
-	for i := range q.Ops {
-		if err := r.MayCheck(u, &q.Ops[i]); err != nil {
+	ops := q.operations()
+	for i := range ops {
+		if err := r.MayCheck(u, &ops[i]); err != nil {
 			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
 		}
 	}
-	return r.decide(q, addr)
+	return q.decide(r, addr)
+}
+
+// call is a call that was read, under policies or under the configuration.
+type call interface {
+	operations() []engine.Op
+	decide(r *Server, addr string) (*rlspb.Response, error)
+}
+
+func (r *Server) read(in *rlspb.Request) (call, error) {
+	if err := checkRequest(in); err != nil {
+		return nil, err
+	}
+	if d := r.config.Load().Domain(in.Domain); d != nil {
+		return readLimits(in, d)
+	}
+	return readRequest(in)
 }
 
 // senderOf returns the address and the authorization header of a call.
@@ -147,8 +177,10 @@ func senderOf(ctx context.Context) (addr, credentials string) {
 	return addr, credentials
 }
 
+func (q *rlsRequest) operations() []engine.Op { return q.Ops }
+
 // decide decides all descriptors in one call of the limiter.
-func (r *Server) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
+func (q *rlsRequest) decide(r *Server, addr string) (*rlspb.Response, error) {
 	for i := range q.Ops {
 		r.ShowCheck(addr, q.names[i], &q.Ops[i])
 	}

@@ -28,7 +28,8 @@ type RLSStats struct {
 	Conns                 atomic.Int64 // open
 	OK, OverLimit, Failed atomic.Int64 // calls
 	Descriptors           Outcomes
-	Unmatched             atomic.Int64 // descriptors without a policy
+	Unmatched             atomic.Int64 // descriptors without a policy or limit
+	Limits                RLSLimits
 }
 
 // SourceStats counts the contents of a source of configuration, such as the policy files, since the start.
