@@ -106,7 +106,7 @@ func (q *limitCall) decide(r *Server, addr string) (*rlspb.Response, error) {
 	shadowed := make([]bool, len(q.ops))
 	for i := range q.limits {
 		if l := &q.limits[i]; l.Rule != nil && !l.Unlimited {
-			shadowed[l.op] = l.ShadowMode || l.QuotaMode
+			shadowed[l.op] = l.ShadowMode || l.QuotaMode || q.ops[l.op].Partial
 			r.ShowCheck(addr, l.Path, &q.ops[l.op])
 		}
 	}
@@ -167,7 +167,7 @@ func (l *limitOf) blocked(q *limitCall) bool {
 // status counts the decision about one limit and returns its status.
 func (q *limitCall) status(r *Server, l *limitOf) *rlspb.Status {
 	op, d, blocked := &q.ops[l.op], q.ds[l.op], l.blocked(q)
-	r.RLS.Limits.Of(l.Path).Count(op, &d, l.ShadowMode)
+	countHits(r.RLS.Limits.Of(l.Path), op, d, l.ShadowMode)
 	st := &rlspb.Status{
 		Code:               rlspb.Code_OK,
 		CurrentLimit:       &rlspb.Limit{Name: l.Name, RequestsPerUnit: l.RequestsPerUnit, Unit: l.Unit},

@@ -82,11 +82,12 @@ func New(s *service.Service, config *tls.Config) *Server {
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
 	r.grpc = grpc.NewServer(options...)
-	r.grpc.RegisterService(&grpc.ServiceDesc{
-		ServiceName: ServiceName,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: shouldRateLimit}},
-	}, r)
+	register := func(service string, methods ...grpc.MethodDesc) {
+		r.grpc.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: methods}, r)
+	}
+	register(ServiceName, grpc.MethodDesc{MethodName: "ShouldRateLimit", Handler: handler(takes)})
+	register(KuadrantName, grpc.MethodDesc{MethodName: "CheckRateLimit", Handler: handler(looks)},
+		grpc.MethodDesc{MethodName: "Report", Handler: handler(reports)})
 	return r
 }
 
@@ -103,18 +104,24 @@ func (r *Server) Shutdown(ctx context.Context) {
 	r.grpc.GracefulStop()
 }
 
-// shouldRateLimit adapts the service's only method to package grpc.
-func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any,
-	error) {
-	in := new(rlspb.Request)
-	if err := decode(in); err != nil {
-		return nil, err
+// handler adapts a method to package grpc.
+func handler(m method) grpc.MethodHandler {
+	return func(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		in := new(rlspb.Request)
+		if err := decode(in); err != nil {
+			return nil, err
+		}
+		return self.(*Server).answer(ctx, in, m)
 	}
-	return self.(*Server).Answer(ctx, in)
 }
 
-// Answer decides a call and counts the answer.
+// Answer decides a call of ShouldRateLimit and counts the answer.
 func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
+	return r.answer(ctx, in, takes)
+}
+
+// answer decides a call of a method and counts the answer.
+func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *rlspb.Response, err error) {
 	stats := &r.RLS
 	defer func() {
 		if p := recover(); p != nil {
@@ -143,11 +150,16 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 	}
 	ops := q.operations()
 	for i := range ops {
+		m.change(&ops[i])
 		if err := r.MayCheck(u, &ops[i]); err != nil {
 			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
 		}
 	}
-	return q.decide(r, addr)
+	out, err = q.decide(r, addr)
+	if err == nil && m == reports {
+		out = &rlspb.Response{OverallCode: rlspb.Code_OK} // the request is over
+	}
+	return out, err
 }
 
 // call is a call that was read, under policies or under the configuration.
@@ -184,7 +196,7 @@ func (q *rlsRequest) decide(r *Server, addr string) (*rlspb.Response, error) {
 	for i := range q.Ops {
 		r.ShowCheck(addr, q.names[i], &q.Ops[i])
 	}
-	if err := r.DecideChecks(addr, q.Ops, q.ds); err != nil {
+	if err := r.DecideShadowed(addr, q.Ops, q.ds, func(i int) bool { return q.Ops[i].Partial }); err != nil {
 		return nil, rlsError(err)
 	}
 	out, err := q.response(r)
