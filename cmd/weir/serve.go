@@ -40,6 +40,10 @@ type serveCmd struct {
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
+	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). Domains that no file has follow policies. Give every node of a cluster the same."`
+	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
+	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
+
 	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that contains the password."`
 	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the syntax of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. If the file does not define the user default, this user can log in only with --requirepass."`
@@ -94,6 +98,10 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	limits, err := s.envoyLimits(log)
+	if err != nil {
+		return err
+	}
 	stopProfile, err := startCPUProfile(log, s.CPUProfile)
 	if err != nil {
 		return err
@@ -135,6 +143,8 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, srv.Close(), node.Close(), at.close())
 	}
 	envoys := at.envoys(srv)
+	envoys.SetConfig(limits)
+	envoys.SendFields(s.EnvoyFields)
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()
 	notify(log, nowReady)

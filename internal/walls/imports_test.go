@@ -47,8 +47,8 @@ var walls = []wall{
 	{"client/internal/quota", "client httpfields", "says what a decision means to people"},
 	{"cmd/weir",
 		"certs engine internal/cli/... internal/faults internal/filewatch limiter persistence policyfile raftstore " +
-			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls server/httpapi " +
-			"server/scripts server/service",
+			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls " +
+			"server/envoyrls/rules server/httpapi server/scripts server/service",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/manpage",
 		"measures weir as another process"},
@@ -107,6 +107,8 @@ var walls = []wall{
 		"certs internal/cli/buildinfo internal/cli/cmdline internal/cli/healthcheck internal/cli/listener " +
 			"internal/cli/remote internal/cli/terminal internal/millis persistence raftstore",
 		"looks at flags, the server that has them and its directory, and serves nothing"},
+	{"internal/cli/envoy", "internal/cli/terminal server/envoyrls/rules",
+		"checks files as a server reads them, without one"},
 	{"internal/cli/events", "internal/cli/remote", "reads events as any client does, and delivers them"},
 	{"internal/cli/healthcheck", "", "asks over HTTP"},
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal internal/millis",

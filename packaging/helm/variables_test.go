@@ -38,8 +38,10 @@ var notSettings = map[string]string{
 	"requirepass": "the pod's description would show it", "cluster-secret": "the pod's description would show it",
 	"config": "settings are it", "expect": "all nodes found the cluster together",
 	"protected-mode": "there is a password",
-	"http-tls":       "probes and Prometheus would have to know",
-	"test-clock":     "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
+	"envoy-config":   "no volume has such files", "envoy-merge-domains": "of --envoy-config",
+	"envoy-fields": "of --envoy-config",
+	"http-tls":     "probes and Prometheus would have to know",
+	"test-clock":   "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 
 // TestSettingsAreFlags checks that every flag of weir serve is a setting or has a reason in notSettings.

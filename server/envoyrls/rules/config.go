@@ -27,6 +27,25 @@ type Rule struct {
 	Path string // the domain and the descriptors down to this one, like web.user_anna
 
 	ShadowMode, QuotaMode, DetailedMetric bool
+
+	valueToMetric, shareThreshold bool
+}
+
+// Flags returns the flags of the descriptor as the configuration names them, in alphabetical order.
+func (r *Rule) Flags() []string {
+	flags := []string{}
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{r.DetailedMetric, "detailed_metric"}, {r.QuotaMode, "quota_mode"}, {r.ShadowMode, "shadow_mode"},
+		{r.shareThreshold, "share_threshold"}, {r.valueToMetric, "value_to_metric"},
+	} {
+		if f.on {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
 }
 
 // node is one descriptor with those below it, or a domain.
@@ -111,7 +130,8 @@ func (b *builder) descriptors(n *node, parent string, all []Descriptor, depth in
 		child := &node{name: name, valueToMetric: d.ValueToMetric, shareThreshold: d.ShareThreshold}
 		if d.Limit != nil {
 			b.check(d, path)
-			child.rule = &Rule{*d.Limit, path, d.ShadowMode, d.QuotaMode, d.DetailedMetric}
+			child.rule = &Rule{*d.Limit, path, d.ShadowMode, d.QuotaMode, d.DetailedMetric, d.ValueToMetric,
+				d.ShareThreshold}
 			b.rules = append(b.rules, child.rule)
 		}
 		if n.children == nil {

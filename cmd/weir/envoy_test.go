@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/servertest"
+)
+
+func writeLimits(t *testing.T, text string) (path string) {
+	path = filepath.Join(t.TempDir(), "limits.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// TestServeEnvoyConfig checks that a server answers by the limits of files, and sends the fields if it should.
+func TestServeEnvoyConfig(t *testing.T) {
+	one := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: 3}}]")
+	two := writeLimits(t, "domain: web\ndescriptors: [{key: team, rate_limit: {unit: year, requests_per_unit: 5}}]")
+	p := start(t, "--rls=127.0.0.1:0", "--envoy-config="+one+","+filepath.Dir(two), "--envoy-merge-domains",
+		"--envoy-fields")
+	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	d := func(key string) *rlspb.Descriptor {
+		return &rlspb.Descriptor{Entries: []*rlspb.Entry{{Key: []byte(key), Value: []byte("a")}}}
+	}
+	out, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(),
+		&rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{d("user"), d("team")}})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, out.Statuses[0].LimitRemaining)
+	require.EqualValues(t, 4, out.Statuses[1].LimitRemaining)
+	require.Equal(t, "RateLimit-Limit", out.ResponseHeadersToAdd[0].Key)
+	require.Equal(t, "3", out.ResponseHeadersToAdd[0].Value)
+	p.stop()
+}
+
+// TestWrongEnvoyFlags checks that weir serve and weir doctor refuse the same.
+func TestWrongEnvoyFlags(t *testing.T) {
+	bad := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: eon}}]")
+	for want, args := range map[string][]string{
+		"--rls, which is missing":                               {"--envoy-config=" + bad},
+		"need --envoy-config":                                   {"--rls=127.0.0.1:0", "--envoy-fields"},
+		"--envoy-config: " + bad + ":2: web.user: unit must be": {"--rls=127.0.0.1:0", "--envoy-config=" + bad},
+		"no such file":                                          {"--rls=127.0.0.1:0", "--envoy-config=" + bad + "x"},
+	} {
+		s, err := parse(append(args, "--listen=127.0.0.1:0", "--http=", "--data-dir=")...)
+		require.NoError(t, err)
+		require.ErrorContains(t, s.Run(), want)
+		d := doctorCmd{serveCmd: s}
+		require.ErrorContains(t, d.subject().Mistakes, want)
+	}
+}
