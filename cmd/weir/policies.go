@@ -38,7 +38,7 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	if path == "" {
 		return nil, nil
 	}
-	l := &policyLoader{path: path, watch: filewatch.New(path, policyfile.MaxBytes), stats: new(service.SourceStats),
+	l := &policyLoader{path: path, watch: filewatch.New(policyfile.MaxBytes, path), stats: new(service.SourceStats),
 		log: log}
 	texts, err := l.watch.Read()
 	if err == nil {

@@ -17,7 +17,7 @@ const (
 	// PollEvery is the interval between two calls of Poll. A change is reported after two intervals at most, within
 	// a second. An interval is longer than the granularity of file times, so no write escapes a comparison of them.
 	PollEvery = 500 * time.Millisecond
-	// maxFiles bounds the files of a directory, because each poll asks the system about each file.
+	// maxFiles bounds the files, because each poll asks the system about each file.
 	maxFiles = 1000
 )
 
@@ -32,10 +32,11 @@ func Equal(a, b []File) bool {
 	return slices.EqualFunc(a, b, func(x, y File) bool { return x.Path == y.Path && bytes.Equal(x.Data, y.Data) })
 }
 
-// Watcher reads one path. Only one goroutine at a time may use it.
+// Watcher reads some paths. Only one goroutine at a time may use it.
 type Watcher struct {
-	path string
-	most int64
+	paths []string
+	most  int64
+	open  func(path string) (io.ReadCloser, error) // os.Open, except in tests
 
 	seen    []found           // the files before the last reading
 	last    [sha256.Size]byte // digest of the last reading
@@ -49,11 +50,13 @@ type found struct {
 	info fs.FileInfo
 }
 
-// New returns a watcher of a file or a directory. It refuses files of more than most bytes together.
-func New(path string, most int64) *Watcher { return &Watcher{path: path, most: most} }
+// New returns a watcher of files and directories. It refuses files of more than most bytes together.
+func New(most int64, paths ...string) *Watcher {
+	return &Watcher{paths: paths, most: most, open: func(path string) (io.ReadCloser, error) { return os.Open(path) }}
+}
 
-// Read returns the file, or the files of the directory whose names end in .yaml or .yml and do not begin with a dot, in
-// the order of names. A directory without such a file is an error.
+// Read returns the files in the order of paths, and for a directory those whose names end in .yaml or .yml and do not
+// begin with a dot, in the order of names. A directory without such a file is an error.
 func (w *Watcher) Read() ([]File, error) {
 	all, err := w.find()
 	files, err := w.read(all, err)
@@ -64,12 +67,12 @@ func (w *Watcher) Read() ([]File, error) {
 
 // Poll reports whether the content differs from the content that Read or Poll returned last. If so, it returns the
 // files, or the error of reading them. Poll reports a content once, when two readings in a row have found it, because a
-// reading may meet files that are being written. A path that is neither a file nor a directory, such as a pipe, does
-// not change.
+// reading may meet files that are being written. With a path that is neither a file nor a directory, such as a pipe, the
+// content does not change.
 func (w *Watcher) Poll() (files []File, changed bool, err error) {
 	all, err := w.find()
 	moved := !slices.EqualFunc(all, w.seen, same)
-	if !moved && !w.pending || err == nil && !all[0].info.Mode().IsRegular() {
+	if !moved && !w.pending || slices.ContainsFunc(all, isStream) {
 		return nil, false, nil
 	}
 	files, err = w.read(all, err)
@@ -86,14 +89,30 @@ func (w *Watcher) Poll() (files []File, changed bool, err error) {
 
 // find lists the files, or returns why it cannot. It follows links.
 func (w *Watcher) find() (all []found, err error) {
-	info, err := os.Stat(w.path)
-	if err != nil {
-		return nil, err
+	for _, path := range w.paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			all = append(all, found{path, info})
+			continue
+		}
+		in, err := filesOf(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, in...)
 	}
-	if !info.IsDir() {
-		return []found{{w.path, info}}, nil
+	if len(all) > maxFiles {
+		return nil, fmt.Errorf("%s: more than %d files", strings.Join(w.paths, ", "), maxFiles)
 	}
-	entries, err := os.ReadDir(w.path) // in the order of names
+	return all, nil
+}
+
+// filesOf lists the YAML files of a directory.
+func filesOf(dir string) (all []found, err error) {
+	entries, err := os.ReadDir(dir) // in the order of names
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +121,7 @@ func (w *Watcher) find() (all []found, err error) {
 		if strings.HasPrefix(e.Name(), ".") || ext != ".yaml" && ext != ".yml" {
 			continue
 		}
-		path := filepath.Join(w.path, e.Name())
+		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
@@ -112,12 +131,14 @@ func (w *Watcher) find() (all []found, err error) {
 		}
 		all = append(all, found{path, info})
 	}
-	if len(all) == 0 || len(all) > maxFiles {
-		return nil, fmt.Errorf("the directory %s must have 1 to %d files whose names end in .yaml or .yml, and has %d",
-			w.path, maxFiles, len(all))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: the directory has no file whose name ends in .yaml or .yml", dir)
 	}
 	return all, nil
 }
+
+// isStream reports whether a path can be read only once.
+func isStream(f found) bool { return !f.info.Mode().IsRegular() }
 
 // same reports whether two answers of the system are about one file with one content.
 func same(a, b found) bool {
@@ -133,12 +154,12 @@ func (w *Watcher) read(all []found, err error) ([]File, error) {
 	var files []File
 	rest := w.most
 	for _, one := range all {
-		data, err := readFile(one.path, rest)
+		data, err := w.readFile(one.path, rest)
 		if err != nil {
 			return nil, err
 		}
 		if rest -= int64(len(data)); rest < 0 {
-			return nil, fmt.Errorf("%s: longer than %d bytes", w.path, w.most)
+			return nil, fmt.Errorf("%s: longer than %d bytes", strings.Join(w.paths, ", "), w.most)
 		}
 		files = append(files, File{one.path, data})
 	}
@@ -146,8 +167,8 @@ func (w *Watcher) read(all []found, err error) ([]File, error) {
 }
 
 // readFile reads at most most+1 bytes of a file.
-func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+func (w *Watcher) readFile(path string, most int64) ([]byte, error) {
+	f, err := w.open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
 package filewatch
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,7 +36,7 @@ func (f *folder) write(name, text string) {
 // watch begins to watch a path of the folder, and requires its content.
 func (f *folder) watch(name string, want ...string) {
 	f.t.Helper()
-	f.w = New(f.path(name), 100)
+	f.w = New(100, f.path(name))
 	files, err := f.w.Read()
 	require.NoError(f.t, err)
 	f.content(files, want)
@@ -157,7 +158,7 @@ func TestConfigMap(t *testing.T) {
 	}
 	f.watch("", "a.yaml=a1", "b.yml=b1")
 	f.quiet()
-	one := New(f.path("b.yml"), 100)
+	one := New(100, f.path("b.yml"))
 	_, err := one.Read()
 	require.NoError(t, err)
 
@@ -171,8 +172,8 @@ func TestConfigMap(t *testing.T) {
 // TestFilesOfADirectory checks which files of a directory count, and that those that come and go are noticed.
 func TestFilesOfADirectory(t *testing.T) {
 	f := newFolder(t)
-	_, err := New(f.dir, 100).Read()
-	require.ErrorContains(t, err, "must have 1 to 1000 files whose names end in .yaml or .yml, and has 0")
+	_, err := New(100, f.dir).Read()
+	require.ErrorContains(t, err, "the directory has no file whose name ends in .yaml or .yml")
 	f.write("b.yaml", "b")
 	f.write(".hidden.yaml", "no")
 	f.write("notes.txt", "no")
@@ -201,11 +202,27 @@ func TestErrorsThatEnd(t *testing.T) {
 	f.write("p.yaml", "one")
 	f.watch("p.yaml", "p.yaml=one")
 	f.quiet()
-	// A reading that failed, as after an error of the disk.
-	files, err := f.w.read(f.w.seen, fs.ErrInvalid)
-	f.w.last = digest(files, err)
-	f.w.told, f.w.pending = f.w.last, true
-	f.changes("p.yaml=one")
+	open := f.w.open
+	f.w.open = func(string) (io.ReadCloser, error) { return nil, errors.New("too many open files") }
+	f.write("p.yaml", "two")
+	f.fails("too many open files")
+	f.w.open = open
+	f.changes("p.yaml=two")
+}
+
+// TestSeveralPaths checks that files and directories are read in their order, and watched together.
+func TestSeveralPaths(t *testing.T) {
+	f := newFolder(t)
+	require.NoError(t, os.Mkdir(f.path("in"), 0o700))
+	for _, name := range []string{"z.conf", "in/b.yaml", "in/a.yaml", "p.yaml"} {
+		f.write(name, name)
+	}
+	f.w = New(100, f.path("z.conf"), f.path("in"), f.path("p.yaml"))
+	files, err := f.w.Read()
+	require.NoError(t, err)
+	f.content(files, []string{"z.conf=z.conf", "in/a.yaml=in/a.yaml", "in/b.yaml=in/b.yaml", "p.yaml=p.yaml"})
+	f.write("in/b.yaml", "")
+	f.changes("z.conf=z.conf", "in/a.yaml=in/a.yaml", "in/b.yaml=", "p.yaml=p.yaml")
 }
 
 // TestAPipeIsReadOnce checks that a path that can be read only once is not polled.
@@ -216,11 +233,13 @@ func TestAPipeIsReadOnce(t *testing.T) {
 	_, err = w.WriteString("one")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	watcher := New("/dev/fd/"+fmt.Sprint(r.Fd()), 100)
+	watcher := New(100, "/dev/fd/"+fmt.Sprint(r.Fd()))
 	files, err := watcher.Read()
 	require.NoError(t, err)
 	require.Equal(t, "one", string(files[0].Data))
-	_, changed, err := watcher.Poll()
-	require.NoError(t, err)
-	require.False(t, changed)
+	for range 3 {
+		_, changed, err := watcher.Poll()
+		require.NoError(t, err)
+		require.False(t, changed)
+	}
 }
