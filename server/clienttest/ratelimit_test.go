@@ -18,6 +18,7 @@ import (
 	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -65,6 +66,8 @@ func TestForeignRateLimitService(t *testing.T) {
 const (
 	// blockRequests are the requests between two comparisons of all counters.
 	blockRequests = 2500
+	// requestsOfCounts are the requests after which both forget what they have counted.
+	requestsOfCounts = 250
 	// maxRepeats bounds how often a block is repeated because a pair of answers was not of one second.
 	maxRepeats = 10
 )
@@ -76,17 +79,14 @@ type comparison struct {
 	theirs, weir rlsv3.RateLimitServiceClient
 	metrics      [2]string // URLs
 	config       *rules.Config
-	generation   int // is part of all values, so that a repeated block finds no counts
-	counts       map[string]counted
+	flush        func() // forgets the counts of both
+	counts       map[string]uint64
 
 	asked, limited, over, documented, repeated int
 }
 
-// counted are the hits in one window of one limiter.
-type counted struct{ theirs, weir uint64 }
-
 func startComparison(t *testing.T, seed uint64) *comparison {
-	c := &comparison{T: t, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[string]counted{}}
+	c := &comparison{T: t, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[string]uint64{}}
 	root := t.TempDir()
 	dir := filepath.Join(root, "ratelimit", "config")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -102,15 +102,24 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 		"--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir, "--envoy-fields")
 	w.HTTP = freeport.Addr(t)
 	w.Start()
-	theirs, metrics := startRatelimit(t, root)
+	redisSocket := startRedis(t)
+	theirs, metrics := startRatelimit(t, root, redisSocket)
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c.flush = func() {
+		require.NoError(t, rdb.FlushAll(t.Context()).Err())
+		_, err := w.ask("FLUSHALL")
+		require.NoError(t, err)
+		clear(c.counts)
+	}
 	c.theirs, c.weir = dialService(t, theirs), dialService(t, w.rlsAddr())
 	c.metrics = [2]string{"http://" + metrics + "/metrics", "http://" + w.HTTP + "/metrics"}
 	return c
 }
 
 // startRatelimit builds and starts envoyproxy/ratelimit with Redis.
-func startRatelimit(t *testing.T, root string) (grpcAddr, metrics string) {
-	redis, bin := startRedis(t), t.TempDir()
+func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string) {
+	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "install", ratelimitModule)
 	build.Dir, build.Env = bin, append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil && os.Getenv("CI") == "" {
@@ -157,7 +166,6 @@ func dialService(t *testing.T, addr string) rlsv3.RateLimitServiceClient {
 func (c *comparison) block(requests int, oneHit bool) {
 	before := [2]map[string]float64{c.scrape(0), c.scrape(1)}
 	for range maxRepeats {
-		c.generation++
 		if c.pairs(requests, oneHit) {
 			break
 		}
@@ -180,7 +188,10 @@ func (c *comparison) block(requests int, oneHit bool) {
 
 // pairs asks both servers. It returns false if the clock passed a second between two answers.
 func (c *comparison) pairs(requests int, oneHit bool) bool {
-	for range requests {
+	for i := range requests {
+		if i%requestsOfCounts == 0 {
+			c.flush()
+		}
 		in := c.request(oneHit)
 		now := c.early()
 		theirs, err := c.theirs.ShouldRateLimit(c.Context(), in)
@@ -246,26 +257,27 @@ func (c *comparison) judgeStatus(in *rlsv3.RateLimitRequest, d *descriptorv3.Rat
 		return true
 	}
 	c.limited++
-	key := c.limiter(in.Domain, d, limit.Unit, now)
+	key, theirKey := c.limiter(in.Domain, d, limit.Unit, now)
 	hits := max(uint64(in.HitsAddend), 1)
 	if d.HitsAddend != nil {
 		hits = d.HitsAddend.Value
 	}
-	before, most := c.counts[key], uint64(limit.RequestsPerUnit)
-	after := before
-	after.theirs += hits
-	denied := before.weir+hits > most
+	most := uint64(limit.RequestsPerUnit)
+	c.counts[theirKey] += hits
+	used := c.counts[key]
+	denied := used+hits > most
 	if !denied {
-		after.weir += hits
+		used += hits
 	}
-	c.counts[key] = after
-	if after.theirs > most {
+	c.counts[key] = used
+	deniedThere := c.counts[theirKey] > most
+	if deniedThere {
 		c.over++
 	}
 	// Whatever the mode of the limit, what is left says what was counted.
-	require.EqualValues(c, most-min(after.theirs, most), theirs.LimitRemaining, "model: %+v, %s", before, in)
-	require.EqualValues(c, most-min(after.weir, most), weir.LimitRemaining, "model: %+v, %s", before, in)
-	if denied == (after.theirs > most) && theirs.LimitRemaining == weir.LimitRemaining {
+	require.EqualValues(c, most-min(c.counts[theirKey], most), theirs.LimitRemaining, "%s, %s", theirKey, in)
+	require.EqualValues(c, most-min(used, most), weir.LimitRemaining, "%s, %s", key, in)
+	if denied == deniedThere && theirs.LimitRemaining == weir.LimitRemaining {
 		require.True(c, proto.Equal(theirs, weir), "%s\ntheirs: %s\nweir: %s", in, theirs, weir)
 		return true
 	}
@@ -276,12 +288,16 @@ func (c *comparison) judgeStatus(in *rlsv3.RateLimitRequest, d *descriptorv3.Rat
 		require.Equal(c, theirs.Code, weir.Code, in)
 	}
 	require.True(c, proto.Equal(limit, weir.CurrentLimit), in)
+	if theirs.DurationUntilReset != nil && weir.DurationUntilReset != nil {
+		require.True(c, proto.Equal(theirs.DurationUntilReset, weir.DurationUntilReset), in)
+	}
 	return false
 }
 
-// limiter names the counter of a descriptor, of which envoyproxy/ratelimit makes a key of Redis.
+// limiter names the counter of a descriptor in weir, and in envoyproxy/ratelimit as its key of Redis. That key does not
+// have the unit, and descriptors with underscores can have one key.
 func (c *comparison) limiter(domain string, d *descriptorv3.RateLimitDescriptor,
-	unit rlsv3.RateLimitResponse_RateLimit_Unit, now int64) string {
+	unit rlsv3.RateLimitResponse_RateLimit_Unit, now int64) (key, theirKey string) {
 	var entries []*rlspb.Entry
 	for _, e := range d.Entries {
 		entries = append(entries, &rlspb.Entry{Key: []byte(e.Key), Value: []byte(e.Value)})
@@ -292,15 +308,17 @@ func (c *comparison) limiter(domain string, d *descriptorv3.RateLimitDescriptor,
 		require.True(c, ok, "%s: weir finds no limit for %s", domain, d)
 		patterns = m.Patterns
 	}
-	key := fmt.Sprintf("%q %s %d", domain, unit, now/secondsOf[unit])
+	key, theirKey = fmt.Sprintf("weir %q %s", domain, unit), domain+"_"
 	for i, e := range d.Entries {
 		value := e.Value
 		if patterns != nil && patterns[i] != "" {
 			value = patterns[i]
 		}
 		key += fmt.Sprintf(" %q=%q", e.Key, value)
+		theirKey += e.Key + "_" + value + "_"
 	}
-	return key
+	start := now - now%secondsOf[unit]
+	return fmt.Sprintf("%s %d", key, start), fmt.Sprintf("%s%d", theirKey, start)
 }
 
 var secondsOf = map[rlsv3.RateLimitResponse_RateLimit_Unit]int64{
@@ -339,21 +357,148 @@ func (c *comparison) since(i int, before map[string]float64, oneHit bool) map[st
 	return counters
 }
 
+// Keys, values and unit are such that random descriptors often meet each other, in all ways to match.
+var (
+	randomKeys   = []string{"a", "a", "b", "ab", "a_b", "b*"}
+	randomValues = []string{"", "", "x", "xy", "x*", "*", "b", "q.r", "192.0.2.7", "k:v|w"}
+	units        = []string{"second", "minute", "hour", "day", "week", "month", "YEAR"}
+)
+
+// configuration returns the files of a configuration: two that people could write, and random ones.
+func (c *comparison) configuration() map[string]string {
+	files := map[string]string{"shop.yaml": shopLimits, "api.yaml": apiLimits}
+	for i := range 3 {
+		files[fmt.Sprintf("random%d.yaml", i+1)] = fmt.Sprintf("domain: random%d\ndescriptors:\n%s", i+1,
+			c.descriptors("  ", 3))
+	}
+	return files
+}
+
+// descriptors returns random descriptors in YAML, at most so many levels of them.
+func (c *comparison) descriptors(indent string, levels int) string {
+	var b strings.Builder
+	taken := map[string]bool{}
+	for range 6 {
+		key, value := c.pick(randomKeys...), c.pick(randomValues...)
+		name := strings.TrimSuffix(key+"_"+value, "_")
+		if value == "" {
+			name = key
+		}
+		if taken[name] {
+			continue
+		}
+		taken[name] = true
+		fmt.Fprintf(&b, "%s- key: %q\n%s  value: %q\n", indent, key, indent, value)
+		for _, flag := range []string{"shadow_mode", "quota_mode", "detailed_metric", "value_to_metric", "share_threshold"} {
+			if c.rand.IntN(4) == 0 && (flag != "share_threshold" || strings.HasSuffix(name, "*")) {
+				fmt.Fprintf(&b, "%s  %s: true\n", indent, flag)
+			}
+		}
+		switch c.rand.IntN(8) {
+		case 0:
+		case 1:
+			fmt.Fprintf(&b, "%s  rate_limit: {unlimited: true}\n", indent)
+		default:
+			own, other := c.pick("n1", "n2", "n3", ""), c.pick("n4", "n5")
+			if c.rand.IntN(2) == 0 {
+				own, other = other, c.pick("n1", "n2", "n3")
+			}
+			replaces := ""
+			if c.rand.IntN(3) == 0 {
+				replaces = fmt.Sprintf(", replaces: [{name: %s}]", other)
+			}
+			fmt.Fprintf(&b, "%s  rate_limit: {unit: %s, requests_per_unit: %d, name: %q%s}\n", indent,
+				c.pick(units...), c.rand.IntN(8), own, replaces)
+		}
+		if levels > 1 && c.rand.IntN(2) == 0 {
+			fmt.Fprintf(&b, "%s  descriptors:\n%s", indent, c.descriptors(indent+"    ", levels-1))
+		}
+	}
+	return b.String()
+}
+
+const shopLimits = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: second, requests_per_unit: 5, name: basic}
+    descriptors:
+      - {key: path, value: /pay, rate_limit: {unit: minute, requests_per_unit: 3, replaces: [{name: basic}]}}
+      - {key: path, value: "/img/*", share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 9}}
+      - {key: path, shadow_mode: true, value_to_metric: true, rate_limit: {unit: day, requests_per_unit: 4}}
+  - {key: user, value: root, rate_limit: {unlimited: true}}
+  - {key: user, value: "bot*", rate_limit: {unit: week, requests_per_unit: 1}}
+  - {key: user, value: banned, rate_limit: {unit: month, requests_per_unit: 0}}
+  - {key: remote_address, detailed_metric: true, rate_limit: {unit: minute, requests_per_unit: 10}}
+  - {key: plan, value: gold, quota_mode: true, rate_limit: {unit: year, requests_per_unit: 20}}
+`
+
+const apiLimits = `
+domain: api.example.com
+descriptors:
+  - key: tenant
+    value_to_metric: true
+    descriptors:
+      - {key: route, value: "v1*", rate_limit: {unit: hour, requests_per_unit: 7}}
+      - key: route
+        value: "v2.*"
+        share_threshold: true
+        descriptors:
+          - {key: method, detailed_metric: true, rate_limit: {unit: minute, requests_per_unit: 6, name: methods}}
+  - {key: tenant, value: "t1", rate_limit: {unit: second, requests_per_unit: 2}}
+  - key: generic_key
+    value: all
+    rate_limit: {unit: second, requests_per_unit: 30, replaces: [{name: methods}]}
+`
+
+// own adds the entries of a request in a domain that people could write.
+func (c *comparison) own(domain string) (all []*descriptorv3.RateLimitDescriptor_Entry) {
+	add := func(key string, values ...string) {
+		all = append(all, &descriptorv3.RateLimitDescriptor_Entry{Key: key, Value: c.pick(values...)})
+	}
+	if domain == "shop" {
+		switch c.rand.IntN(4) {
+		case 0:
+			add("remote_address", "192.0.2.1", "192.0.2.2", "198.51.100.77")
+		case 1:
+			add("plan", "gold", "silver")
+		default:
+			add("user", "ann", "bob", "root", "bot1", "bot2", "bo", "banned", "eve.x")
+			if c.rand.IntN(2) == 0 {
+				add("path", "/pay", "/img/1", "/img/2", "/img", "/x.html", "/y:z")
+			}
+		}
+		return all
+	}
+	if c.rand.IntN(5) == 0 {
+		add("generic_key", "all", "none")
+		return all
+	}
+	add("tenant", "t1", "t2", "t3")
+	if c.rand.IntN(4) > 0 {
+		add("route", "v1", "v1.users", "v2.users", "v2.", "v2", "v3")
+		if c.rand.IntN(3) > 0 {
+			add("method", "GET", "POST", "")
+		}
+	}
+	return all
+}
+
 // request makes a random request.
 func (c *comparison) request(oneHit bool) *rlsv3.RateLimitRequest {
-	domains := []string{"shop", "api.example.com", "random1", "random2", "random3"}
-	in := &rlsv3.RateLimitRequest{Domain: domains[c.rand.IntN(len(domains))]}
+	in := &rlsv3.RateLimitRequest{Domain: c.pick("shop", "api.example.com", "random1", "random2", "random3")}
 	if !oneHit && c.rand.IntN(4) == 0 {
 		in.HitsAddend = c.rand.Uint32N(6)
 	}
-	for range 1 + c.rand.IntN(4)*c.rand.IntN(2) {
+	for range 1 + c.rand.IntN(2)*c.rand.IntN(4) {
 		d := &descriptorv3.RateLimitDescriptor{}
 		if strings.HasPrefix(in.Domain, "random") {
 			for range 1 + c.rand.IntN(3) {
-				d.Entries = append(d.Entries, c.entry(c.pick(randomKeys), c.pick(randomValues)+c.pick("", "", "x", "1")))
+				d.Entries = append(d.Entries, &descriptorv3.RateLimitDescriptor_Entry{Key: c.pick(randomKeys...),
+					Value: c.pick(randomValues...) + c.pick("", "", "x", "1")})
 			}
 		} else {
-			c.own(d)
+			d.Entries = c.own(in.Domain)
 		}
 		if c.rand.IntN(12) == 0 {
 			c.override(d, oneHit)
@@ -369,17 +514,13 @@ func (c *comparison) request(oneHit bool) *rlsv3.RateLimitRequest {
 // override gives a descriptor a limit of its own. Of requests with one hit it must not meet a limiter of the
 // configuration, which has another limit.
 func (c *comparison) override(d *descriptorv3.RateLimitDescriptor, oneHit bool) {
-	unit := typev3.RateLimitUnit(1 + c.rand.IntN(7))
-	d.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{Unit: unit, RequestsPerUnit: uint32(c.rand.IntN(5))}
+	d.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{Unit: typev3.RateLimitUnit(1 + c.rand.IntN(7)),
+		RequestsPerUnit: uint32(c.rand.IntN(5))}
 	if oneHit {
-		d.Limit.RequestsPerUnit = 4
-		d.Entries = append(d.Entries, c.entry("override", "of."+c.pick("a", "b")))
+		d.Limit.Unit, d.Limit.RequestsPerUnit = typev3.RateLimitUnit_DAY, 4
+		d.Entries = append(d.Entries, &descriptorv3.RateLimitDescriptor_Entry{Key: "override",
+			Value: "of." + c.pick("a", "b")})
 	}
 }
 
 func (c *comparison) pick(of ...string) string { return of[c.rand.IntN(len(of))] }
-
-// entry ends the value with the generation, apart from values that only match as they are.
-func (c *comparison) entry(key, value string) *descriptorv3.RateLimitDescriptor_Entry {
-	return &descriptorv3.RateLimitDescriptor_Entry{Key: key, Value: value}
-}

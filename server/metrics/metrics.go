@@ -26,7 +26,7 @@ func NewRegistry(s *service.Service) *prometheus.Registry {
 // collector reads the counters at each scrape.
 //
 // Clients cannot create label values. Labels name commands, algorithms, nodes, existing policies, and the first words
-// of errors.
+// of errors. Only service.RLSLimits has values of requests, if the configuration says so, and bounds them.
 type collector struct{ *service.Service }
 
 // metric is one series.

@@ -50,3 +50,13 @@ descriptors:
 	require.NoError(t, (&envoy.CheckCmd{Paths: []string{dir}, MergeDomains: true}).Check(&out))
 	require.Error(t, (&envoy.CheckCmd{Paths: []string{filepath.Join(dir, "absent")}}).Check(&out))
 }
+
+// TestExample checks that the example loads, and that it uses the words of the format.
+func TestExample(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, (&envoy.CheckCmd{Paths: []string{"../../../examples/envoy/ratelimit"}}).Check(&out))
+	for _, word := range []string{"web.generic_key_api.remote_address  3 per minute", "replaces free", "name free",
+		"unlimited", "detailed_metric, shadow_mode", "share_threshold", "files: 1, domains: 1, limits: 8"} {
+		require.Contains(t, out.String(), word)
+	}
+}
