@@ -40,7 +40,7 @@ type serveCmd struct {
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
-	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). Domains that no file has follow policies. Give every node of a cluster the same."`
+	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). weir follows them: it applies a change within seconds, and a bad file changes nothing. Domains that no file has follow policies. Give every node of a cluster the same."`
 	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
 	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
 
@@ -67,6 +67,7 @@ type serveCmd struct {
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 
+	xdsFlags     `embed:"" group:"ports"`
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
 	Traces       tracing.Flags `embed:"" group:"logs"`
@@ -143,8 +144,8 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, srv.Close(), node.Close(), at.close())
 	}
 	envoys := at.envoys(srv)
-	envoys.SetConfig(limits)
 	envoys.SendFields(s.EnvoyFields)
+	defer limits.keep(envoys, &srv.EnvoyLimits)()
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()
 	notify(log, nowReady)

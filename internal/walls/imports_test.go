@@ -48,7 +48,7 @@ var walls = []wall{
 	{"cmd/weir",
 		"certs engine internal/cli/... internal/faults internal/filewatch limiter persistence policyfile raftstore " +
 			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls " +
-			"server/envoyrls/rules server/httpapi server/scripts server/service",
+			"server/envoyrls/rules server/envoyrls/xds server/httpapi server/scripts server/service",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/manpage",
 		"measures weir as another process"},
@@ -278,8 +278,10 @@ var walls = []wall{
 		"engine httpfields internal/connlimit internal/rlspb server/arg server/envoyrls/rules server/resp " +
 			"server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
-	{"server/envoyrls/rules", "internal/nearest internal/rlspb",
+	{"server/envoyrls/rules", "internal/filewatch internal/nearest internal/rlspb",
 		"reads and searches a configuration of limits, and decides and counts nothing"},
+	{"server/envoyrls/xds", "internal/rlspb server/envoyrls/rules",
+		"gets a configuration over the network, and neither keeps nor judges it"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
 	{"server/httpapi",
 		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +

@@ -55,11 +55,18 @@ type Server struct {
 
 	config atomic.Pointer[rules.Config]
 	fields atomic.Bool
+	awaits atomic.Bool
 }
 
 // SetConfig replaces the configuration: calls from now on follow c. The domains that c does not have follow policies.
 // A nil c has no domains. A limit that stays under the same descriptor with the same unit keeps its counts.
-func (r *Server) SetConfig(c *rules.Config) { r.config.Store(c) }
+func (r *Server) SetConfig(c *rules.Config) {
+	r.config.Store(c)
+	r.awaits.Store(false)
+}
+
+// AwaitConfig makes calls fail until SetConfig. Without it they would pass while the limits are on their way.
+func (r *Server) AwaitConfig() { r.awaits.Store(true) }
 
 // SendFields decides whether answers in the domains of the configuration have response header fields.
 func (r *Server) SendFields(on bool) { r.fields.Store(on) }
@@ -144,6 +151,9 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
 	defer inFlight(ctx)()
+	if r.awaits.Load() {
+		return nil, status.Error(codes.Unavailable, "TRYAGAIN the control plane has sent no limits yet")
+	}
 	q, err := r.read(in)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, service.ErrorText(err))

@@ -121,7 +121,7 @@ func (s collector) sourceMetrics() (ms []metric) {
 	for _, of := range []struct {
 		source string
 		stats  *service.SourceStats
-	}{{"policies", &s.PolicyFiles}} {
+	}{{"policies", &s.PolicyFiles}, {"envoy", &s.EnvoyLimits}} {
 		ms = append(ms,
 			counter("config_contents_total", contents, of.stats.Applied.Load()).with("source", of.source, "result", "applied"),
 			counter("config_contents_total", contents, of.stats.Refused.Load()).with("source", of.source, "result", "refused"),

@@ -38,6 +38,8 @@ type Service struct {
 	RLS        RLSStats
 	// PolicyFiles counts what the program read from the files of --policies.
 	PolicyFiles SourceStats
+	// EnvoyLimits counts what the program read from the files of --envoy-config or got from --envoy-xds.
+	EnvoyLimits SourceStats
 
 	Users         atomic.Pointer[acl.Users]
 	Failed        *acl.FailedLogins
