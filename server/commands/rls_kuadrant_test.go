@@ -12,7 +12,7 @@ import (
 )
 
 // TestKuadrant checks a gateway that asks before a request, and reports afterwards what the request has used. Asking
-// takes nothing. A report is never denied, and takes what the limit has left.
+// takes nothing. A report is never denied, and takes all units: a bucket of 10/s with 5 tokens goes into a debt of 24.
 func TestKuadrant(t *testing.T) {
 	s := limited(t, Config{})
 	listener := s.client(t)
@@ -24,7 +24,7 @@ func TestKuadrant(t *testing.T) {
 		domain    string
 		limit     int
 		remaining string // in the statuses of ShouldRateLimit without hits
-	}{{"shop", 5, "OK 0 of 5/HOUR"}, {"web", 5, "OK 0 of 5/NONE"}} {
+	}{{"shop", 5, "OK 0 of 5/HOUR"}, {"web", 5, "OVER_LIMIT 0 of 5/NONE web:user for 3s"}} {
 		call := func(hits uint32) *rlspb.Request {
 			return &rlspb.Request{Domain: []byte(c.domain), HitsAddend: hits,
 				Descriptors: []*rlspb.Descriptor{entries("user", "ann")}}
@@ -59,7 +59,7 @@ func TestKuadrant(t *testing.T) {
 	require.Empty(t, listener.fake.messages(), "neither a check nor a report is a denied request")
 	for series, want := range map[string]string{
 		`weir_requests_total{command="rl.check",result="limited"}`:             "0",
-		`weir_rls_calls_total{result="over_limit"}`:                            "2",
+		`weir_rls_calls_total{result="over_limit"}`:                            "3",
 		`ratelimit_service_rate_limit_total_hits{domain="shop",key1="user"}`:   "29",
 		`ratelimit_service_rate_limit_over_limit{domain="shop",key1="user"}`:   "24",
 		`ratelimit_service_rate_limit_within_limit{domain="shop",key1="user"}`: "5",

@@ -15,7 +15,7 @@ type method int
 const (
 	takes   method = iota // ShouldRateLimit: take the units, or none
 	looks                 // CheckRateLimit: answer whether one unit is left, whatever hits_addend says, as limitador does
-	reports               // Report: take the units that are left, up to those that were used, and answer OK
+	reports               // Report: take the units that were used, also if they do not fit, and answer OK
 )
 
 // change makes an operation that takes units one of the method.
@@ -24,7 +24,9 @@ func (m method) change(op *engine.Op) {
 	case looks:
 		op.Cost, op.Dry = 1, true
 	case reports:
-		op.Partial = true
+		if op.Partial = op.Code == engine.OpTake; !op.Partial { // what a fixed window lacks changes no later answer
+			op.Code = engine.OpCharge
+		}
 	}
 }
 
