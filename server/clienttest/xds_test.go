@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"strings"
 	"sync"
@@ -17,9 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/freeport"
 )
 
@@ -27,6 +30,7 @@ import (
 type plane struct {
 	t     *testing.T
 	addr  string
+	tls   []grpc.ServerOption
 	cache cache.SnapshotCache
 	end   func()
 
@@ -41,7 +45,7 @@ func (p *plane) start() {
 	require.NoError(p.t, err)
 	p.cache = cache.NewSnapshotCache(true, cache.IDHash{}, nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	s := grpc.NewServer()
+	s := grpc.NewServer(p.tls...)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(s, server.NewServer(ctx, p.cache, server.CallbackFuncs{
 		StreamRequestFunc: func(_ int64, r *discoveryv3.DiscoveryRequest) error {
 			p.mu.Lock()
@@ -166,4 +170,35 @@ func TestControlPlane(t *testing.T) {
 	p.send("4", map[string]*configv3.RateLimitPolicy{"web": minutely(50)}) // it counts its versions anew
 	p.accepted("4")
 	require.EqualValues(t, 50, limit("web"))
+}
+
+// TestControlPlaneWithCertificates checks a control plane that asks for a certificate, and one with another authority.
+func TestControlPlaneWithCertificates(t *testing.T) {
+	ca, other := certtest.NewCA(t, "ca"), certtest.NewCA(t, "other")
+	theirs, mine := ca.Issue("gateway", nil), ca.Issue("weir", nil)
+	pair, err := tls.LoadX509KeyPair(theirs.Cert, theirs.Key)
+	require.NoError(t, err)
+	p := &plane{t: t, addr: freeport.Addrs(t, 1)[0], tls: []grpc.ServerOption{grpc.Creds(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: ca.Pool(),
+		ClientAuth: tls.RequireAndVerifyClientCert}))}}
+	p.start()
+	t.Cleanup(func() { p.end() })
+	p.send("1", map[string]*configv3.RateLimitPolicy{"web": minutely(10)})
+	run := func(trusted, name string) *weir {
+		w := newWeir(t, freeport.Addrs(t, 1)[0], func(line string) bool {
+			return strings.Contains(line, "without a data directory") || strings.Contains(line, "no connection to the control")
+		}, "--data-dir=", "--rls=127.0.0.1:0", "--envoy-xds="+p.addr, "--envoy-xds-node=gateway",
+			"--envoy-xds-ca-file="+trusted, "--envoy-xds-cert-file="+mine.Cert, "--envoy-xds-key-file="+mine.Key,
+			"--envoy-xds-server-name="+name)
+		w.Start()
+		return w
+	}
+	for _, w := range []*weir{run(other.File, "gateway"), run(ca.File, "another.example")} {
+		until(t, "weir does not refuse the control plane", func() bool {
+			return strings.Contains(w.Log(), "failed to verify certificate")
+		})
+	}
+	require.Empty(t, p.requests)
+	run(ca.File, "gateway")
+	p.accepted("1")
 }

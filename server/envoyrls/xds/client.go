@@ -72,7 +72,7 @@ func (c *Client) Run(ctx context.Context) {
 			wait = FirstWait
 		}
 		c.Log.Warn("no connection to the control plane of --envoy-xds; the limits stay as they are", "server", c.Addr,
-			"error", err, "next_try", wait)
+			"error", err, "next_try", wait.String())
 		pause(ctx, wait/2+rand.N(wait/2+1)) // nodes that lost one server do not come back all at once
 	}
 }
