@@ -24,12 +24,12 @@ import (
 
 // xdsFlags are the flags of a control plane.
 type xdsFlags struct {
-	EnvoyXDS           string `name:"envoy-xds" placeholder:"HOST:PORT" help:"Control plane that sends the limits for --rls, in place of --envoy-config: what CONFIG_TYPE=GRPC_XDS_SOTW is for envoyproxy/ratelimit. Calls of Envoy fail until the first limits have arrived, so Envoy's failure mode applies."`
-	EnvoyXDSNode       string `name:"envoy-xds-node" default:"default" help:"Id by which the control plane selects the limits of this server."`
-	EnvoyXDSCAFile     string `name:"envoy-xds-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign the certificate of the control plane. With this flag weir speaks TLS with it."`
-	EnvoyXDSCertFile   string `name:"envoy-xds-cert-file" placeholder:"FILE" help:"Certificate that weir presents to the control plane. Read before each connection."`
-	EnvoyXDSKeyFile    string `name:"envoy-xds-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	EnvoyXDSServerName string `name:"envoy-xds-server-name" placeholder:"NAME" help:"Name in the certificate of the control plane, if it is not the host of --envoy-xds."`
+	EnvoyXDS           string `name:"envoy-xds" placeholder:"HOST:PORT" help:"Control plane that sends the limits for --rls, in place of --envoy-config; see docs/http.md. Until the first limits arrive, calls fail."`
+	EnvoyXDSNode       string `name:"envoy-xds-node" default:"default" help:"Id of this server for the control plane."`
+	EnvoyXDSCAFile     string `name:"envoy-xds-ca-file" placeholder:"FILE" help:"Authorities of the control plane's certificate. Turns TLS on."`
+	EnvoyXDSCertFile   string `name:"envoy-xds-cert-file" placeholder:"FILE" help:"Certificate for the control plane, read before each connection."`
+	EnvoyXDSKeyFile    string `name:"envoy-xds-key-file" placeholder:"FILE" help:"Its private key."`
+	EnvoyXDSServerName string `name:"envoy-xds-server-name" placeholder:"NAME" help:"Name in the control plane's certificate, if not the host of --envoy-xds."`
 }
 
 // checkEnvoy refuses flags of Envoy's rate limit service that would have no effect.

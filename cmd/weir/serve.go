@@ -40,7 +40,7 @@ type serveCmd struct {
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
-	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). weir follows them: it applies a change within seconds, and a bad file changes nothing. Domains that no file has follow policies. Give every node of a cluster the same."`
+	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). Followed as --policies is. Domains that no file has follow policies. Give every node of a cluster the same."`
 	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
 	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
 
@@ -63,7 +63,7 @@ type serveCmd struct {
 
 	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the first setting of a leader other than 16mb stays."`
 
-	Policies string `placeholder:"PATH" group:"state" help:"YAML file of policies, or directory of such files (*.yaml, *.yml). weir applies it at the start, at SIGHUP, and within seconds of a change; policies that it does not name stay as they are, and a bad file changes nothing."`
+	Policies string `placeholder:"PATH" group:"state" help:"YAML file of policies, or directory of such files (*.yaml, *.yml). Applied at the start, at SIGHUP and after each change; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 

@@ -113,10 +113,8 @@ func (s collector) rlsMetrics() []metric {
 // sourceMetrics count what was read from sources of configuration.
 func (s collector) sourceMetrics() (ms []metric) {
 	const (
-		contents = "Contents that weir read from a source of configuration, by result. refused: invalid, or in part " +
-			"not applied."
-		refused = "1: the newest content of a source of configuration is not in force, as a whole or in part; the " +
-			"log says why. The last good content stays in force."
+		contents = "Contents of the source of a configuration. refused: not in force, or only in part."
+		refused  = "1: the newest content was refused, as the log says, and the last good one stays."
 	)
 	for _, of := range []struct {
 		source string
