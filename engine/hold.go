@@ -245,8 +245,8 @@ func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte,
 	return d.Remaining, all
 }
 
-// chargePairs carries out an OpCharge. If one of its policies does not exist, it changes nothing. A block does not matter:
-// the units were used.
+// chargePairs carries out an OpCharge. If one of its policies does not exist, it changes nothing. A block does not
+// matter: the units were used.
 func (s *shard) chargePairs(op *Op, d *Decision) bool {
 	if !s.knows(op, d) {
 		return false

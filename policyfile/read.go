@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/internal/filewatch"
 )
 
-// MaxBytes bounds a policy file, and the files of a server together. It allows for as many policies as a table can have,
-// and for comments.
+// MaxBytes bounds a policy file, and the files of a server together. It allows for as many policies as a table can
+// have, and for comments.
 const MaxBytes = 2 * engine.MaxPolicyBytes
 
 // maxInclude bounds the number of files that a file with tests may name in the field files.

@@ -46,16 +46,19 @@ func TestServeEnvoyConfig(t *testing.T) {
 func TestWrongEnvoyFlags(t *testing.T) {
 	bad := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: eon}}]")
 	for want, args := range map[string][]string{
-		"--rls, which is missing":              {"--envoy-config=" + bad},
-		"need --envoy-config":                  {"--rls=127.0.0.1:0", "--envoy-fields"},
-		"give one of them":                     {"--rls=127.0.0.1:0", "--envoy-config=" + bad, "--envoy-xds=a:1"},
+		"--rls, which is missing": {"--envoy-config=" + bad},
+		"need --envoy-config":     {"--rls=127.0.0.1:0", "--envoy-fields"},
+		"give one of them": {"--rls=127.0.0.1:0", "--envoy-config=" + bad,
+			"--envoy-xds=a:1"},
 		"--envoy-xds has the limits for --rls": {"--envoy-xds=a:1"},
 		"need --envoy-xds":                     {"--rls=127.0.0.1:0", "--envoy-xds-node=a"},
 		"must be HOST:PORT":                    {"--rls=127.0.0.1:0", "--envoy-xds=gateway"},
-		"give --envoy-xds-ca-file":             {"--rls=127.0.0.1:0", "--envoy-xds=a:1", "--envoy-xds-server-name=a"},
+		"give --envoy-xds-ca-file": {"--rls=127.0.0.1:0", "--envoy-xds=a:1",
+			"--envoy-xds-server-name=a"},
 		"give both": {"--rls=127.0.0.1:0", "--envoy-xds=a:1", "--envoy-xds-ca-file=" + bad,
 			"--envoy-xds-cert-file=" + bad},
-		"has no certificate in PEM":                             {"--rls=127.0.0.1:0", "--envoy-xds=a:1", "--envoy-xds-ca-file=" + bad},
+		"has no certificate in PEM": {"--rls=127.0.0.1:0", "--envoy-xds=a:1",
+			"--envoy-xds-ca-file=" + bad},
 		"--envoy-config: " + bad + ":2: web.user: unit must be": {"--rls=127.0.0.1:0", "--envoy-config=" + bad},
 		"no such file": {"--rls=127.0.0.1:0", "--envoy-config=" + bad + "x"},
 	} {
@@ -70,7 +73,8 @@ func TestWrongEnvoyFlags(t *testing.T) {
 // TestEnvoyConfigIsFollowed checks that a server follows the files of --envoy-config. A bad file changes nothing.
 func TestEnvoyConfigIsFollowed(t *testing.T) {
 	limits := func(n int) string {
-		return fmt.Sprintf("domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: %d}}]", n)
+		return fmt.Sprint("domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: ", n,
+			"}}]")
 	}
 	path := writeLimits(t, limits(3))
 	p := start(t, "--rls=127.0.0.1:0", "--envoy-config="+filepath.Dir(path))

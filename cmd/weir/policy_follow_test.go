@@ -103,7 +103,7 @@ func TestNodesWithDifferentPolicyFiles(t *testing.T) {
 	byID["n1"].awaits("no policy was changed", 1)
 	replaced(t, file("n1"), limitPolicy("login", 1))
 	byID["n1"].awaits("again as it was", 1)
-	require.EqualValues(t, 2, nodes[2].policyLimit("login"), "n1 must not apply the content again that it had applied before")
+	require.EqualValues(t, 2, nodes[2].policyLimit("login"), "n1 has applied this content before")
 
 	for _, id := range []string{"n1", "n2"} {
 		before := strings.Count(byID[id].output(), "the policies of the file are applied")

@@ -67,8 +67,8 @@ func (w *Watcher) Read() ([]File, error) {
 
 // Poll reports whether the content differs from the content that Read or Poll returned last. If so, it returns the
 // files, or the error of reading them. Poll reports a content once, when two readings in a row have found it, because a
-// reading may meet files that are being written. With a path that is neither a file nor a directory, such as a pipe, the
-// content does not change.
+// reading may meet files that are being written. With a path that is neither a file nor a directory, such as a pipe,
+// the content does not change.
 func (w *Watcher) Poll() (files []File, changed bool, err error) {
 	all, err := w.find()
 	moved := !slices.EqualFunc(all, w.seen, same)

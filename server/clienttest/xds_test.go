@@ -111,16 +111,21 @@ func minutely(limit uint32) *configv3.RateLimitPolicy {
 	return &configv3.RateLimitPolicy{Unit: configv3.RateLimitUnit_MINUTE, RequestsPerUnit: limit}
 }
 
+// expected reports whether a line of the log is one that these tests cause.
+func expected(line string) bool {
+	return strings.Contains(line, "without a data directory") ||
+		strings.Contains(line, "no connection to the control") ||
+		strings.Contains(line, "the limits for Envoy are invalid")
+}
+
 // TestControlPlane checks the limits of a control plane: the first version, an update, a bad update that is refused
 // while the version before stays, and a control plane that restarts.
 func TestControlPlane(t *testing.T) {
 	p := &plane{t: t, addr: freeport.Addrs(t, 1)[0]}
 	p.start()
 	t.Cleanup(func() { p.end() })
-	w := newWeir(t, freeport.Addrs(t, 1)[0], func(line string) bool {
-		return strings.Contains(line, "without a data directory") || strings.Contains(line, "no connection to the control") ||
-			strings.Contains(line, "the limits for Envoy are invalid")
-	}, "--data-dir=", "--test-clock", "--rls=127.0.0.1:0", "--envoy-xds="+p.addr, "--envoy-xds-node=gateway")
+	w := newWeir(t, freeport.Addrs(t, 1)[0], expected, "--data-dir=",
+		"--test-clock", "--rls=127.0.0.1:0", "--envoy-xds="+p.addr, "--envoy-xds-node=gateway")
 	w.Start()
 	conn, err := grpc.NewClient(w.rlsAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -185,9 +190,8 @@ func TestControlPlaneWithCertificates(t *testing.T) {
 	t.Cleanup(func() { p.end() })
 	p.send("1", map[string]*configv3.RateLimitPolicy{"web": minutely(10)})
 	run := func(trusted, name string) *weir {
-		w := newWeir(t, freeport.Addrs(t, 1)[0], func(line string) bool {
-			return strings.Contains(line, "without a data directory") || strings.Contains(line, "no connection to the control")
-		}, "--data-dir=", "--rls=127.0.0.1:0", "--envoy-xds="+p.addr, "--envoy-xds-node=gateway",
+		w := newWeir(t, freeport.Addrs(t, 1)[0], expected, "--data-dir=",
+			"--rls=127.0.0.1:0", "--envoy-xds="+p.addr, "--envoy-xds-node=gateway",
 			"--envoy-xds-ca-file="+trusted, "--envoy-xds-cert-file="+mine.Cert, "--envoy-xds-key-file="+mine.Key,
 			"--envoy-xds-server-name="+name)
 		w.Start()

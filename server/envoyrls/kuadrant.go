@@ -14,7 +14,7 @@ type method int
 
 const (
 	takes   method = iota // ShouldRateLimit: take the units, or none
-	looks                 // CheckRateLimit: answer whether one unit is left, whatever hits_addend says, as limitador does
+	looks                 // CheckRateLimit: answer whether one unit is left; limitador ignores hits_addend too
 	reports               // Report: take the units that were used, also if they do not fit, and answer OK
 )
 

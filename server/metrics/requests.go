@@ -120,10 +120,11 @@ func (s collector) sourceMetrics() (ms []metric) {
 		source string
 		stats  *service.SourceStats
 	}{{"policies", &s.PolicyFiles}, {"envoy", &s.EnvoyLimits}} {
+		in, of := of.stats, of.source
 		ms = append(ms,
-			counter("config_contents_total", contents, of.stats.Applied.Load()).with("source", of.source, "result", "applied"),
-			counter("config_contents_total", contents, of.stats.Refused.Load()).with("source", of.source, "result", "refused"),
-			gauge("config_refused", refused, truth(of.stats.Bad.Load())).with("source", of.source))
+			counter("config_contents_total", contents, in.Applied.Load()).with("source", of, "result", "applied"),
+			counter("config_contents_total", contents, in.Refused.Load()).with("source", of, "result", "refused"),
+			gauge("config_refused", refused, truth(in.Bad.Load())).with("source", of))
 	}
 	return ms
 }

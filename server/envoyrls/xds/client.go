@@ -169,7 +169,8 @@ func descriptors(all []*rlspb.DescriptorConfig) []rules.Descriptor {
 		out[i] = rules.Descriptor{Key: d.Key, Value: d.Value, ShadowMode: d.ShadowMode,
 			DetailedMetric: d.DetailedMetric, Descriptors: descriptors(d.Descriptors)}
 		if l := d.RateLimit; l != nil {
-			limit := &rules.Limit{RequestsPerUnit: l.RequestsPerUnit, Unit: l.Unit, Unlimited: l.Unlimited, Name: l.Name}
+			limit := &rules.Limit{RequestsPerUnit: l.RequestsPerUnit, Unit: l.Unit, Unlimited: l.Unlimited,
+				Name: l.Name}
 			for _, r := range l.Replaces {
 				limit.Replaces = append(limit.Replaces, r.Name)
 			}
