@@ -36,6 +36,8 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return s.endHold(op, d)
 	case OpForgive:
 		return s.forgive(op, d)
+	case OpCharge:
+		return s.chargePairs(op, d)
 	case OpBind:
 		d.Allowed = 1
 		return true

@@ -44,7 +44,7 @@ func (op *Op) Bind() {
 func (op *Op) Fingerprint() (f Fingerprint) {
 	var room [512]byte
 	b, ends := append(room[:0], op.command()), [numParts]int{}
-	named := op.Code == OpCheck || op.Code == OpForgive
+	named := op.Code == OpCheck || op.Code == OpForgive || op.Code == OpCharge
 	if named {
 		b = appendText(b, op.Text)
 	}

@@ -204,14 +204,15 @@ func (t *Table) eachAllocation(x *store.Hold, do func(s *shard, c *store.Cell, s
 func (s *shard) charge(x *store.Hold, id []byte, due store.BySource) (left int64) {
 	for i := range x.LastSource() + 1 {
 		if due[i] > 0 || i == x.LastSource() {
-			left = s.checker.charge(s, x.SourcePairs(i), x.High, id, due[i])
+			left, _ = s.checker.charge(s, x.SourcePairs(i), x.High, id, due[i])
 		}
 	}
 	return left
 }
 
-// charge takes units from all limits of some pairs of a hold.
-func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte, units int64) (left int64) {
+// charge takes units from all limits of some pairs, but not from strikes. It returns the fewest units that a limit then
+// has left, or -1 without a limit. all reports whether there was memory for all of them.
+func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte, units int64) (left int64, all bool) {
 	k.clear()
 	look := Op{High: high}
 	for _, pair := range pairs {
@@ -221,14 +222,15 @@ func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte,
 		}
 	}
 	if len(k.groups) == 0 {
-		return -1
+		return -1, true
 	}
+	all = true
 	for i := range k.parts {
 		p := &k.parts[i]
 		if p.reopen(); units > 0 && !p.strikes() {
 			p.op.Cost, p.op.forced = units, true
 			p.take()
-			p.op.forced = false
+			p.op.forced, all = false, all && p.d.Status == OK
 		}
 	}
 	for i := range k.parts {
@@ -240,7 +242,32 @@ func (k *checker) charge(s *shard, pairs []store.HoldPair, high bool, id []byte,
 	}
 	var d Decision
 	k.tightest(&d)
-	return d.Remaining
+	return d.Remaining, all
+}
+
+// chargePairs carries out an OpCharge. If one of its policies does not exist, it changes nothing. A block does not
+// matter: the units were used.
+func (s *shard) chargePairs(op *Op, d *Decision) bool {
+	if !s.knows(op, d) {
+		return false
+	}
+	var pairs []store.HoldPair
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		pairs = append(pairs, store.HoldPair{Policy: pair.Policy, Key: pair.Key})
+	}
+	k := &s.checker
+	left, all := k.charge(s, pairs, op.High, nil, op.Cost)
+	d.Remaining, d.Allowed = max(left, 0), arith.OneIf(all)
+	for i := range k.parts {
+		if p := &k.parts[i]; op.Cost > 0 && !p.strikes() {
+			p.s.tally(p.op.Limit.Algorithm, &p.c, op, op.Cost, d)
+		}
+	}
+	return op.Cost > 0
 }
 
 // reserve carries out an OpReserve: a check whose units can be committed or cancelled later. A denied OpReserve

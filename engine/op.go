@@ -47,6 +47,7 @@ const (
 	OpExtend
 	// write the events of the hold named Key if it has ended by itself, and no event has told so; see Table.Ended
 	OpEnd
+	OpCharge // take Cost units under the policy Text for Key, and under the pairs in Also, also if they do not fit
 	NumOps
 )
 
@@ -84,12 +85,13 @@ type Op struct {
 	// did not tell a repetition from another request.
 	Asks Fingerprint
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block, or the policy of OpCheck,
-	// OpReserve and OpForgive.
+	// OpReserve, OpForgive and OpCharge.
 	Text []byte
 	// From is the key that a block everywhere of the client's address would have, or empty. Such a block denies
 	// the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
 	From []byte // 0..MaxFromLen bytes
-	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
+	// OpCheck, OpReserve, OpForgive, OpCharge: more policies and keys; at most MaxPairs in total
+	Also []Pair
 	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
@@ -178,6 +180,8 @@ const (
 //   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
 //   - OpEnd: Allowed is 1 if the hold has ended, and its events are written now.
 //   - OpForgive: Allowed is the number of limiters that it reset.
+//   - OpCharge: Allowed is 1 if all limits that count units have taken them, and 0 if there was no memory for one of
+//     them. Remaining is the fewest units that one of them has left.
 //   - OpBind: the answer to the request that the ID is bound to, if the group has it, else Allowed is 1.
 type Decision struct {
 	Status Status

@@ -97,15 +97,8 @@ func (op *Op) extends() bool {
 
 // forgive carries out an OpForgive. If one of its policies does not exist, it changes nothing.
 func (s *shard) forgive(op *Op, d *Decision) bool {
-	for i := 0; ; i++ {
-		pair, more := op.pair(i)
-		if !more {
-			break
-		}
-		if s.policy(pair.Policy) == nil {
-			*d = Decision{Status: UnknownPolicy, Pair: uint8(i)}
-			return false
-		}
+	if !s.knows(op, d) {
+		return false
 	}
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -114,6 +107,20 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 		}
 		h, at := s.t.find(pair.Key)
 		d.Allowed += at.forgiveKey(h, s.policy(pair.Policy), pair.Key)
+	}
+}
+
+// knows reports whether all policies of an operation exist. Otherwise it fills in the answer.
+func (s *shard) knows(op *Op, d *Decision) bool {
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return true
+		}
+		if s.policy(pair.Policy) == nil {
+			*d = Decision{Status: UnknownPolicy, Pair: uint8(i)}
+			return false
+		}
 	}
 }
 

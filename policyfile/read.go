@@ -1,6 +1,7 @@
 package policyfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/filewatch"
 )
 
-// maxFileBytes bounds a policy file. It allows for as many policies as a table can have, and for comments.
-const maxFileBytes = 2 * engine.MaxPolicyBytes
+// MaxBytes bounds a policy file, and the files of a server together. It allows for as many policies as a table can
+// have, and for comments.
+const MaxBytes = 2 * engine.MaxPolicyBytes
 
 // maxInclude bounds the number of files that a file with tests may name in the field files.
 const maxInclude = 100
@@ -42,11 +45,42 @@ type Policy struct {
 // Open reads a policy file whose policies are to be applied to a server. It rejects a file with the field files.
 func Open(path string) (*File, error) {
 	f, err := open(path)
-	if err == nil && len(f.Include) > 0 {
-		return nil, fmt.Errorf("%w %s: a file with the field 'files' is one of tests, for 'weir policy test'; "+
-			"name the files themselves: %s", ErrFile, path, strings.Join(f.Include, ", "))
+	if err == nil {
+		err = f.applies()
 	}
 	return f, err
+}
+
+// ReadTogether reads policy files whose policies are to be applied to a server together. It rejects a file with the
+// field files, and a policy that two files name.
+func ReadTogether(texts []filewatch.File) (files []*File, err error) {
+	in := map[string]string{}
+	for _, text := range texts {
+		f, err := Read(bytes.NewReader(text.Data), text.Path)
+		if err == nil {
+			err = f.applies()
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range f.Policies {
+			if other, twice := in[p.Name]; twice {
+				return nil, fmt.Errorf("%w %s:%d: policy %s is also in %s", ErrFile, f.Path, p.Line, p.Name, other)
+			}
+			in[p.Name] = f.Path
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// applies returns an error for a file that has no policies of its own to apply.
+func (f *File) applies() error {
+	if len(f.Include) > 0 {
+		return fmt.Errorf("%w %s: a file with the field 'files' is one of tests, for 'weir policy test'; "+
+			"name the files themselves: %s", ErrFile, f.Path, strings.Join(f.Include, ", "))
+	}
+	return nil
 }
 
 func open(path string) (*File, error) {
@@ -60,13 +94,13 @@ func open(path string) (*File, error) {
 
 // Read reads a policy file. name identifies it in errors.
 func Read(from io.Reader, name string) (*File, error) {
-	r := io.LimitedReader{R: from, N: maxFileBytes + 1}
+	r := io.LimitedReader{R: from, N: MaxBytes + 1}
 	var doc, more yaml.Node
 	d := yaml.NewDecoder(&r)
 	err := d.Decode(&doc)
 	switch {
 	case r.N == 0:
-		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
+		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, MaxBytes)
 	case errors.Is(err, io.EOF): // for example after a failed redirection
 		return nil, fmt.Errorf("%w %s: the file is empty; write 'policies: {}' for no policies", ErrFile, name)
 	case err != nil && strings.Contains(err.Error(), "cannot start any token"):

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/filewatch"
 	"github.com/weir-project/weir/policyfile"
 )
 
@@ -177,5 +178,24 @@ func TestEachTermIsAChange(t *testing.T) {
 		require.Equal(t, 1, apply(changed), now)
 		require.Zero(t, apply(changed), now)
 		require.Equal(t, 1, apply(was), "back from "+now)
+	}
+}
+
+// TestFilesThatAreReadTogether checks that the files of a server may have owners of their own, and no policy in common.
+func TestFilesThatAreReadTogether(t *testing.T) {
+	file := func(name, text string) filewatch.File { return filewatch.File{Path: name, Data: []byte(text)} }
+	a := file("a.yaml", "owner: team-a\npolicies: {login: {limits: [FIXED 1m 1]}}")
+	files, err := policyfile.ReadTogether([]filewatch.File{a, file("b.yaml", "policies: {}")})
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	require.Equal(t, "team-a", files[0].Owner)
+	for text, says := range map[string]string{
+		"policies:\n  login: {limits: [FIXED 1m 2]}": "b.yaml:2: policy login is also in a.yaml",
+		"policies: [":              "bad policy file b.yaml",
+		"files: [x]\npolicies: {}": "bad policy file b.yaml: a file with the field 'files' is one of tests",
+	} {
+		_, err := policyfile.ReadTogether([]filewatch.File{a, file("b.yaml", text)})
+		require.ErrorIs(t, err, policyfile.ErrFile)
+		require.ErrorContains(t, err, says)
 	}
 }

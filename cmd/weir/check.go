@@ -29,7 +29,7 @@ var (
 // check refuses contradicting flags before anything is opened.
 func (s *serveCmd) check() error {
 	return errors.Join(checkSystem(), s.checkClustered(), s.checkLone(), s.checkReachable(), s.checkJoin(),
-		s.checkPorts(), s.checkSockets(), checkDir("--data-dir", s.DataDir))
+		s.checkPorts(), s.checkSockets(), s.checkEnvoy(), checkDir("--data-dir", s.DataDir))
 }
 
 // checkClustered refuses flags of a cluster if the server would run alone.

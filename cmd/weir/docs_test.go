@@ -145,7 +145,6 @@ var docsNotRun = map[string]string{
 		"sha256sum | cut -d ' ' -f 1)\" > users": noKubernetes,
 	"kubernetes.md: kubectl create secret generic weir-tls --from-file=tls.crt --from-file=tls.key --from-file=ca.crt": noKubernetes,
 	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set-file policies.file=policies.yaml":       noKubernetes,
-	"kubernetes.md: kubectl exec weir-0 -- weir policy apply --file /etc/weir/policies/policies.yaml":                  noKubernetes,
 	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set " +
 		"monitoring.serviceMonitor.enabled=true --set monitoring.serviceMonitor.labels.release=prometheus --set " +
 		"monitoring.rules.enabled=true --set monitoring.rules.labels.release=prometheus --set " +

@@ -37,12 +37,14 @@ func (d *doctorCmd) subject() *doctor.Subject {
 	password, passwordErr := d.readPassword()
 	_, secretErr := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
 	_, policiesErr := openPolicies(d.Policies, quiet)
+	_, limitsErr := d.envoyLimits(quiet)
 	var usersErr error
 	if load := d.userLoader(); load != nil {
 		_, usersErr = load()
 	}
 	s := &doctor.Subject{
-		Config: d.Config, Mistakes: errors.Join(d.slips, d.check(), passwordErr, secretErr, policiesErr, usersErr),
+		Config: d.Config, Mistakes: errors.Join(d.slips, d.check(), passwordErr, secretErr, policiesErr, usersErr,
+			limitsErr),
 		DataDir: d.DataDir, NodeID: d.NodeID, NodeName: d.nodeName(), Clustered: d.clustered(),
 		Listen: d.Listen, TLSListen: d.TLSListen, HTTP: d.HTTP, HTTPTLS: d.HTTPTLS, RLS: d.RLS,
 		RaftAddr: d.RaftAddr, RaftPort: d.raftPort(), Advertise: d.Advertise, Join: d.Join, Exposed: d.exposed(),

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/cluster"
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/demo"
+	"github.com/weir-project/weir/internal/cli/envoy"
 	"github.com/weir-project/weir/internal/cli/events"
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/keys"
@@ -34,6 +35,7 @@ type cli struct {
 	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
 	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
 	Events      events.Command      `cmd:"" help:"Print the events of a running server, or deliver them to a URL or a program: thresholds, settled and expired holds, lockouts."`
+	Envoy       envoy.Command       `cmd:"" help:"Check configurations of Envoy's rate limit service, which weir serve --envoy-config reads."`
 	Top         top.Command         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
 	Doctor      doctorCmd           `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
 	Backup      backupCmd           `cmd:"" help:"Copy the state of a running server into a file."`

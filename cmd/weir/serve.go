@@ -40,6 +40,10 @@ type serveCmd struct {
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
+	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). Followed as --policies is. Domains that no file has follow policies. Give every node of a cluster the same."`
+	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
+	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
+
 	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that contains the password."`
 	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the syntax of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. If the file does not define the user default, this user can log in only with --requirepass."`
@@ -59,11 +63,12 @@ type serveCmd struct {
 
 	EventsMemory cmdline.ByteSize `least:"64kb" default:"16mb" group:"bounds" help:"Memory for the newest events of RL.EVENTS, on top of --max-memory; of each Raft group. The oldest events are dropped, and readers that have not read them are told. In a cluster the first setting of a leader other than 16mb stays."`
 
-	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
+	Policies string `placeholder:"PATH" group:"state" help:"YAML file of policies, or directory of such files (*.yaml, *.yml). Applied at the start, at SIGHUP and after each change; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS, SCARD and SSCAN work, as the set of the addresses and networks that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 
 	socketFlags  `embed:"" group:"ports"`
+	xdsFlags     `embed:"" group:"ports"`
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
 	SentinelName string        `placeholder:"NAME" default:"mymaster" group:"cluster" help:"Name of the primary for clients that find it through Redis' Sentinel: every node answers SENTINEL. Give every node of a cluster the same."`
@@ -93,6 +98,10 @@ func (s *serveCmd) Run() error {
 	keepPrivate()
 	narrow(log, s.DataDir)
 	policies, err := openPolicies(s.Policies, log)
+	if err != nil {
+		return err
+	}
+	limits, err := s.envoyLimits(log)
 	if err != nil {
 		return err
 	}
@@ -127,7 +136,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, node.Close(), at.close())
 	}
-	defer policies.keep(node)()
+	defer policies.keep(node, &srv.PolicyFiles)()
 	defer onHangup(func() {
 		at.reload()
 		s.reloadUsers(log, srv)
@@ -137,6 +146,8 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, srv.Close(), node.Close(), at.close())
 	}
 	envoys := at.envoys(srv)
+	envoys.SendFields(s.EnvoyFields)
+	defer limits.keep(envoys, &srv.EnvoyLimits)()
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()
 	notify(log, nowReady)

@@ -46,9 +46,9 @@ var walls = []wall{
 	{"client/internal/keys", "internal/clientaddr", "turns what identifies a caller into a key"},
 	{"client/internal/quota", "client httpfields", "says what a decision means to people"},
 	{"cmd/weir",
-		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
-			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls server/httpapi " +
-			"server/scripts",
+		"certs engine internal/cli/... internal/faults internal/filewatch limiter persistence policyfile raftstore " +
+			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls " +
+			"server/envoyrls/rules server/envoyrls/xds server/httpapi server/scripts server/service",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/manpage",
 		"measures weir as another process"},
@@ -107,6 +107,8 @@ var walls = []wall{
 		"certs internal/cli/buildinfo internal/cli/cmdline internal/cli/healthcheck internal/cli/listener " +
 			"internal/cli/remote internal/cli/terminal internal/millis persistence raftstore",
 		"looks at flags, the server that has them and its directory, and serves nothing"},
+	{"internal/cli/envoy", "internal/cli/terminal server/envoyrls/rules",
+		"checks files as a server reads them, without one"},
 	{"internal/cli/events", "internal/cli/remote", "reads events as any client does, and delivers them"},
 	{"internal/cli/healthcheck", "", "asks over HTTP"},
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal internal/millis",
@@ -139,6 +141,7 @@ var walls = []wall{
 	{"internal/connlimit", "internal/clientaddr", "shares the connections of a port between its users"},
 	{"internal/documents", "", "reads examples out of documents for tests"},
 	{"internal/faults", "", "names the mistakes that tests switch on"},
+	{"internal/filewatch", "", "notices changes of files, and knows nothing of what they mean"},
 	{"internal/freeport", "", "reserves ports for tests and benchmarks"},
 	{"internal/guards", "", "counts refusals of guards against races, which the simulator reports"},
 	{"internal/logtest", "", "keeps what a program writes, for tests"},
@@ -164,7 +167,7 @@ var walls = []wall{
 		"is the grammar of limits for server, policy files and client, and light enough for a client"},
 	{"persistence", "engine/hashslot engine latency limiter",
 		"stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine internal/nearest limiter server server/commands server/policytext",
+	{"policyfile", "engine internal/filewatch internal/nearest limiter server server/commands server/policytext",
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
@@ -275,8 +278,14 @@ var walls = []wall{
 			"internal/quote limiter limits server/acl server/arg server/info server/policytext server/resp " +
 			"server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
-	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
+	{"server/envoyrls",
+		"engine httpfields internal/connlimit internal/rlspb server/arg server/envoyrls/rules server/resp " +
+			"server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
+	{"server/envoyrls/rules", "internal/filewatch internal/nearest internal/rlspb",
+		"reads and searches a configuration of limits, and decides and counts nothing"},
+	{"server/envoyrls/xds", "internal/rlspb server/envoyrls/rules",
+		"gets a configuration over the network, and neither keeps nor judges it"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
 	{"server/httpapi",
 		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +

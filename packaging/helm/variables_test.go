@@ -41,6 +41,12 @@ var notSettings = map[string]string{
 	"http-tls":       "probes and Prometheus would have to know",
 	"unix-socket":    "the pod has one container", "http-socket": "the pod has one container",
 	"rls-socket": "the pod has one container", "socket-mode": "the pod has one container",
+	"envoy-config": "no volume has such files", "envoy-merge-domains": "of --envoy-config",
+	"envoy-fields": "of --envoy-config",
+	"envoy-xds":    "a control plane is outside of the chart", "envoy-xds-node": "of --envoy-xds",
+	"envoy-xds-ca-file": "of --envoy-xds", "envoy-xds-cert-file": "of --envoy-xds",
+	"envoy-xds-key-file": "of --envoy-xds", "envoy-xds-server-name": "of --envoy-xds",
+	"http-tls":   "probes and Prometheus would have to know",
 	"test-clock": "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 

@@ -9,7 +9,7 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
-	case op.Code == engine.OpExtend, op.Code == engine.OpEnd, op.Keep, op.Else != 0,
+	case op.Code == engine.OpExtend, op.Code == engine.OpEnd, op.Code == engine.OpCharge, op.Keep, op.Else != 0,
 		op.Code == engine.OpPolicy && tells(op.Policy):
 		return growing
 	case op.Code == engine.OpBind:

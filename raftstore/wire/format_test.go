@@ -188,6 +188,7 @@ func TestFormatOf(t *testing.T) {
 			&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), added},
 		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: validLimits["delay"]}})), added},
 		"forgiveness":              {validOp(engine.OpForgive), added},
+		"charge":                   {validOp(engine.OpCharge), growing},
 		"a check":                  {validOp(engine.OpCheck), wire.Oldest},
 		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, added},
 		"a policy removed":         {change(nil), wire.Oldest},
@@ -311,7 +312,7 @@ func TestEveryPartHasAFormat(t *testing.T) {
 		}
 		require.Equal(t, names, strings.Join(found, " "), part.String())
 	}
-	require.EqualValues(t, 22, engine.NumOps)
+	require.EqualValues(t, 23, engine.NumOps)
 	change := engine.PolicyChange{Do: engine.PolicyUnoverride + 1}
 	require.False(t, change.Valid([]byte("p")), "a new PolicyDo")
 	require.EqualValues(t, 6, engine.Forever)

@@ -36,7 +36,7 @@ func Valid(op *engine.Op) bool {
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
-	case engine.OpCheck, engine.OpForgive:
+	case engine.OpCheck, engine.OpForgive, engine.OpCharge:
 		return ok && validPairs(op)
 	case engine.OpReserve:
 		return ok && validPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,

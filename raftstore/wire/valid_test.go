@@ -52,7 +52,7 @@ func validOp(code engine.OpCode) engine.Op {
 		op.Text = []byte("holder")
 	case engine.OpIncr:
 		op.Incr = &engine.Incr{}
-	case engine.OpCheck, engine.OpForgive:
+	case engine.OpCheck, engine.OpForgive, engine.OpCharge:
 		op.Text = []byte("p")
 	case engine.OpReserve:
 		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
@@ -140,7 +140,7 @@ func TestTheTextIsBounded(t *testing.T) {
 	for code, most := range map[engine.OpCode]int64{
 		engine.OpRelease: engine.MaxHolderLen, engine.OpRenew: engine.MaxHolderLen,
 		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
-		engine.OpForgive: engine.MaxPolicyLen,
+		engine.OpForgive: engine.MaxPolicyLen, engine.OpCharge: engine.MaxPolicyLen,
 	} {
 		bound{fmt.Sprint("text of ", code), validOp(code), set, 1, most}.check(t)
 	}
@@ -161,7 +161,7 @@ func TestTheTextIsBounded(t *testing.T) {
 func TestPairsAreBounded(t *testing.T) {
 	policy := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: text(v), Key: []byte("k")}} }
 	key := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v)}} }
-	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve, engine.OpForgive} {
+	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve, engine.OpForgive, engine.OpCharge} {
 		op := validOp(code)
 		bound{"pairs", op, func(op *engine.Op, v int64) { op.Also = pairs(v) }, 0, engine.MaxPairs - 1}.checkLength(t)
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)

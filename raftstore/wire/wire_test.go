@@ -55,7 +55,7 @@ func genElse(t *rapid.T, op *engine.Op) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)+1).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)+2).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(
@@ -64,7 +64,7 @@ func genOp(t *rapid.T) engine.Op {
 		Text: rapid.SliceOfN(rapid.Byte(), 1, engine.MaxHolderLen).Draw(t, "text"),
 	}
 	if op.Code > engine.OpForgive {
-		op.Code = engine.OpExtend
+		op.Code = []engine.OpCode{engine.OpExtend, engine.OpCharge}[op.Code-engine.OpForgive-1]
 	}
 	if len(op.ID) == 0 {
 		op.ID = nil
@@ -86,7 +86,7 @@ func genOp(t *rapid.T) engine.Op {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
 		genElse(t, &op)
-	case engine.OpForgive:
+	case engine.OpForgive, engine.OpCharge:
 		op.Text = []byte("policy")
 	case engine.OpBlock:
 		op.Dry, op.Keep = false, op.Dry

@@ -51,16 +51,22 @@ type rlsRequest struct {
 	ds    []engine.Decision
 }
 
+// checkRequest returns the error of a call that has no domain, no descriptor or too many.
+func checkRequest(in *rlspb.Request) error {
+	n := len(in.Descriptors)
+	switch {
+	case len(in.Domain) == 0:
+		return resp.Error("ERR the domain must not be empty")
+	case n == 0 || n > MaxDescriptors:
+		return resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", MaxDescriptors, n))
+	}
+	return nil
+}
+
 // readRequest parses a call. Envoy may admit a request whose call failed, so only errors of Envoy's configuration are
 // rejected, and no error that a client can cause.
 func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 	n := len(in.Descriptors)
-	switch {
-	case len(in.Domain) == 0:
-		return nil, resp.Error("ERR the domain must not be empty")
-	case n == 0 || n > MaxDescriptors:
-		return nil, resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", MaxDescriptors, n))
-	}
 	from := rlsFrom(in.Descriptors)
 	q := &rlsRequest{names: make([]string, n), Ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
 	for i, d := range in.Descriptors {
@@ -187,17 +193,26 @@ func keyOf(entries []*rlspb.Entry) string {
 // overrideLimit makes op a decision under l, the limit that the descriptor itself carries, in place of a check of a
 // policy. The windows are fixed and aligned to the clock.
 func overrideLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
-	window, known := rlsUnits[l.Unit]
-	if !known {
-		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or " +
-			"YEAR, not " + l.Unit.String())
+	var err error
+	if op.Limit, err = fixedWindow(l.RequestsPerUnit, l.Unit); err != nil {
+		return err
 	}
 	op.High = false // priorities belong to policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
-	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window),
-		Max: int64(l.RequestsPerUnit)}
 	if l.RequestsPerUnit == 0 { // admit nothing, not even a dry run
 		op.Cost = max(op.Cost, 1)
 	}
 	return nil
+}
+
+// fixedWindow returns the limit of a descriptor or of the configuration: windows begin at multiples of their length
+// since 1970.
+func fixedWindow(most uint32, unit rlspb.Unit) (engine.Limit, error) {
+	window, known := rlsUnits[unit]
+	if !known {
+		return engine.Limit{}, resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, " +
+			"WEEK, MONTH or YEAR, not " + unit.String())
+	}
+	return engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window),
+		Max: int64(most)}, nil
 }

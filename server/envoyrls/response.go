@@ -31,6 +31,12 @@ func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
 		default:
 			return nil, service.StatusError(op, d)
 		}
+		if op.Code == engine.OpCharge {
+			if d.Allowed == 0 {
+				return nil, service.StatusError(op, &engine.Decision{Status: engine.OutOfMemory})
+			}
+			continue
+		}
 		if d.Allowed > 0 && d.Part == engine.NoPart {
 			out.Statuses[i] = &rlspb.Status{Code: rlspb.Code_OK, LimitRemaining: math.MaxUint32}
 			continue

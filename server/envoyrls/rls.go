@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,7 +17,9 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/envoyrls/rules"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -49,7 +52,24 @@ type Server struct {
 	grpc  *grpc.Server
 	Conns *rlsConns
 	known bool // clients present a certificate
+
+	config atomic.Pointer[rules.Config]
+	fields atomic.Bool
+	awaits atomic.Bool
 }
+
+// SetConfig replaces the configuration: calls from now on follow c. The domains that c does not have follow policies.
+// A nil c has no domains. A limit that stays under the same descriptor with the same unit keeps its counts.
+func (r *Server) SetConfig(c *rules.Config) {
+	r.config.Store(c)
+	r.awaits.Store(false)
+}
+
+// AwaitConfig makes calls fail until SetConfig. Without it they would pass while the limits are on their way.
+func (r *Server) AwaitConfig() { r.awaits.Store(true) }
+
+// SendFields decides whether answers in the domains of the configuration have response header fields.
+func (r *Server) SendFields(on bool) { r.fields.Store(on) }
 
 // New returns the rate limit service of s. A nil config means no TLS. If config requires client certificates, protected
 // mode requires no password of the clients.
@@ -69,11 +89,12 @@ func New(s *service.Service, config *tls.Config) *Server {
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
 	r.grpc = grpc.NewServer(options...)
-	r.grpc.RegisterService(&grpc.ServiceDesc{
-		ServiceName: ServiceName,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: shouldRateLimit}},
-	}, r)
+	register := func(service string, methods ...grpc.MethodDesc) {
+		r.grpc.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: methods}, r)
+	}
+	register(ServiceName, grpc.MethodDesc{MethodName: "ShouldRateLimit", Handler: handler(takes)})
+	register(KuadrantName, grpc.MethodDesc{MethodName: "CheckRateLimit", Handler: handler(looks)},
+		grpc.MethodDesc{MethodName: "Report", Handler: handler(reports)})
 	return r
 }
 
@@ -90,18 +111,24 @@ func (r *Server) Shutdown(ctx context.Context) {
 	r.grpc.GracefulStop()
 }
 
-// shouldRateLimit adapts the service's only method to package grpc.
-func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any,
-	error) {
-	in := new(rlspb.Request)
-	if err := decode(in); err != nil {
-		return nil, err
+// handler adapts a method to package grpc.
+func handler(m method) grpc.MethodHandler {
+	return func(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		in := new(rlspb.Request)
+		if err := decode(in); err != nil {
+			return nil, err
+		}
+		return self.(*Server).answer(ctx, in, m)
 	}
-	return self.(*Server).Answer(ctx, in)
 }
 
-// Answer decides a call and counts the answer.
+// Answer decides a call of ShouldRateLimit and counts the answer.
 func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
+	return r.answer(ctx, in, takes)
+}
+
+// answer decides a call of a method and counts the answer.
+func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *rlspb.Response, err error) {
 	stats := &r.RLS
 	defer func() {
 		if p := recover(); p != nil {
@@ -124,16 +151,41 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
 	defer inFlight(ctx)()
-	q, err := readRequest(in)
+	if r.awaits.Load() {
+		return nil, status.Error(codes.Unavailable, "TRYAGAIN the control plane has sent no limits yet")
+	}
+	q, err := r.read(in)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, service.ErrorText(err))
 	}
-	for i := range q.Ops {
-		if err := r.MayCheck(u, &q.Ops[i]); err != nil {
+	ops := q.operations()
+	for i := range ops {
+		m.change(&ops[i])
+		if err := r.MayCheck(u, &ops[i]); err != nil {
 			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
 		}
 	}
-	return r.decide(q, addr)
+	out, err = q.decide(r, addr)
+	if err == nil && m == reports {
+		out = &rlspb.Response{OverallCode: rlspb.Code_OK} // the request is over
+	}
+	return out, err
+}
+
+// call is a call that was read, under policies or under the configuration.
+type call interface {
+	operations() []engine.Op
+	decide(r *Server, addr string) (*rlspb.Response, error)
+}
+
+func (r *Server) read(in *rlspb.Request) (call, error) {
+	if err := checkRequest(in); err != nil {
+		return nil, err
+	}
+	if d := r.config.Load().Domain(in.Domain); d != nil {
+		return readLimits(in, d)
+	}
+	return readRequest(in)
 }
 
 // senderOf returns the address and the authorization header of a call.
@@ -147,12 +199,14 @@ func senderOf(ctx context.Context) (addr, credentials string) {
 	return addr, credentials
 }
 
+func (q *rlsRequest) operations() []engine.Op { return q.Ops }
+
 // decide decides all descriptors in one call of the limiter.
-func (r *Server) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
+func (q *rlsRequest) decide(r *Server, addr string) (*rlspb.Response, error) {
 	for i := range q.Ops {
 		r.ShowCheck(addr, q.names[i], &q.Ops[i])
 	}
-	if err := r.DecideChecks(addr, q.Ops, q.ds); err != nil {
+	if err := r.DecideShadowed(addr, q.Ops, q.ds, func(i int) bool { return q.Ops[i].Partial }); err != nil {
 		return nil, rlsError(err)
 	}
 	out, err := q.response(r)

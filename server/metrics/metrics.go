@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -25,7 +26,7 @@ func NewRegistry(s *service.Service) *prometheus.Registry {
 // collector reads the counters at each scrape.
 //
 // Clients cannot create label values. Labels name commands, algorithms, nodes, existing policies, and the first words
-// of errors.
+// of errors. Only service.RLSLimits has values of requests, if the configuration says so, and bounds them.
 type collector struct{ *service.Service }
 
 // metric is one series.
@@ -50,9 +51,10 @@ func (s collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range slices.Concat(
 		s.buildMetrics(), s.requestMetrics(), s.policyMetrics(), s.commandMetrics(), s.errorMetrics(),
 		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(), s.rlsMetrics(),
+		s.ratelimitMetrics(), s.sourceMetrics(),
 	) {
 		names, values := m.split()
-		desc := prometheus.NewDesc("weir_"+m.name, m.help, names, nil)
+		desc := prometheus.NewDesc(m.prefix()+m.name, m.help, names, nil)
 		out <- prometheus.MustNewConstMetric(desc, m.kind, m.value, values...)
 	}
 	for _, h := range s.histograms() {
@@ -60,6 +62,14 @@ func (s collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstHistogram(desc, uint64(h.durations.Count), h.durations.Sum.Seconds(),
 			h.durations.Cumulative())
 	}
+}
+
+// prefix begins the name of every metric but those that another program has under the same name.
+func (m *metric) prefix() string {
+	if strings.HasPrefix(m.name, ratelimit) {
+		return ""
+	}
+	return "weir_"
 }
 
 func (m *metric) split() (names, values []string) {

@@ -113,8 +113,8 @@ func (s collector) rlsMetrics() []metric {
 	const (
 		calls = "Calls of Envoy's rate limit service, by overall code. failed: weir gave no answer, and the " +
 			"failure mode of Envoy applied."
-		descriptors = "Descriptors in calls of Envoy's rate limit service, by result. unmatched: no policy has that " +
-			"name, so weir limited nothing. Each descriptor also counts as an RL.CHECK."
+		descriptors = "Descriptors in calls of Envoy's rate limit service, by result. unmatched: no policy or limit " +
+			"applies, so weir limited nothing. Each descriptor also counts as an RL.CHECK."
 	)
 	r := &s.RLS
 	return []metric{
@@ -126,4 +126,48 @@ func (s collector) rlsMetrics() []metric {
 		counter("rls_descriptors_total", descriptors, r.Descriptors.Limited.Load()).with("result", "limited"),
 		counter("rls_descriptors_total", descriptors, r.Unmatched.Load()).with("result", "unmatched"),
 	}
+}
+
+// sourceMetrics count what was read from sources of configuration.
+func (s collector) sourceMetrics() (ms []metric) {
+	const (
+		contents = "Contents of the source of a configuration. refused: not in force, or only in part."
+		refused  = "1: the newest content was refused, as the log says, and the last good one stays."
+	)
+	for _, of := range []struct {
+		source string
+		stats  *service.SourceStats
+	}{{"policies", &s.PolicyFiles}, {"envoy", &s.EnvoyLimits}} {
+		in, of := of.stats, of.source
+		ms = append(ms,
+			counter("config_contents_total", contents, in.Applied.Load()).with("source", of, "result", "applied"),
+			counter("config_contents_total", contents, in.Refused.Load()).with("source", of, "result", "refused"),
+			gauge("config_refused", refused, truth(in.Bad.Load())).with("source", of))
+	}
+	return ms
+}
+
+// ratelimit begins the names that envoyproxy/ratelimit has for its limits, so that its dashboards and alerts work.
+const ratelimit = "ratelimit_service_rate_limit_"
+
+// ratelimitMetrics count the hits under the limits of --envoy-config.
+func (s collector) ratelimitMetrics() (ms []metric) {
+	s.RLS.Limits.Each(func(labels service.RLSLabels, c *service.RLSSeries) {
+		of := []string{"domain", labels.Domain}
+		for _, l := range []struct{ name, value string }{{"key1", labels.Key1}, {"key2", labels.Key2}} {
+			if l.value != "" {
+				of = append(of, l.name, l.value)
+			}
+		}
+		ms = append(ms,
+			counter(ratelimit+"total_hits", "Hits under a limit of --envoy-config.", c.TotalHits.Load()).with(of...),
+			counter(ratelimit+"over_limit", "Hits above a limit of --envoy-config.", c.OverLimit.Load()).with(of...),
+			counter(ratelimit+"near_limit", "Hits above 80% of a limit of --envoy-config, up to the "+
+				"limit.", c.NearLimit.Load()).with(of...),
+			counter(ratelimit+"within_limit", "Hits that a limit of --envoy-config "+
+				"allowed.", c.WithinLimit.Load()).with(of...),
+			counter(ratelimit+"shadow_mode", "Hits above a limit of --envoy-config in shadow "+
+				"mode.", c.ShadowMode.Load()).with(of...))
+	})
+	return ms
 }

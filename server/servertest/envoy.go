@@ -19,3 +19,15 @@ func (e Envoy) ShouldRateLimit(
 	err := e.Conn.Invoke(ctx, "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", in, out, opts...)
 	return out, err
 }
+
+// CheckRateLimit and Report call the methods of Kuadrant's service.
+func (e Envoy) CheckRateLimit(ctx context.Context, in *rlspb.Request) (*rlspb.Response, error) {
+	out := new(rlspb.Response)
+	return out, e.Conn.Invoke(ctx, "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit", in, out)
+}
+
+// Report is documented at CheckRateLimit.
+func (e Envoy) Report(ctx context.Context, in *rlspb.Request) (*rlspb.Response, error) {
+	out := new(rlspb.Response)
+	return out, e.Conn.Invoke(ctx, "/kuadrant.service.ratelimit.v1.RateLimitService/Report", in, out)
+}

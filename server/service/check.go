@@ -16,6 +16,12 @@ const AnonymousKey = "anonymous"
 // DecideChecks decides the checks of a request of another protocol than RESP, and accounts for them as a session does
 // for RL.CHECK. A node that redirects RESP clients decides here as well, because no proxy follows a redirect.
 func (s *Service) DecideChecks(addr string, ops []engine.Op, ds []engine.Decision) error {
+	return s.DecideShadowed(addr, ops, ds, func(int) bool { return false })
+}
+
+// DecideShadowed is DecideChecks for operations of which the sender ignores some denials: those for which shadowed
+// returns true. Statistics and events have them as allowed, ds as they are. A block is never ignored.
+func (s *Service) DecideShadowed(addr string, ops []engine.Op, ds []engine.Decision, shadowed func(i int) bool) error {
 	if s.Draining.Load() {
 		return limiter.ErrTryAgain
 	}
@@ -27,8 +33,13 @@ func (s *Service) DecideChecks(addr string, ops []engine.Op, ds []engine.Decisio
 	}
 	start, out := time.Now(), b.Decisions()
 	err := s.Limiter.Decide(b.Ops, out)
-	s.Account(&Client{Addr: addr}, b, out, err, start)
 	copy(ds, out)
+	for i := range out {
+		if d := &out[i]; d.Status == engine.OK && d.Allowed == 0 && d.Part != engine.NoPart && shadowed(i) {
+			d.Allowed = 1
+		}
+	}
+	s.Account(&Client{Addr: addr}, b, out, err, start)
 	if err != nil {
 		s.CheckFailed(err)
 	}

@@ -133,7 +133,7 @@ func ofHold(op *engine.Op) bool { return op.Code == engine.OpReserve || op.Code 
 // UnknownPolicy returns the policy name because of which an operation got the status UnknownPolicy.
 func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	switch op.Code {
-	case engine.OpCheck, engine.OpReserve, engine.OpForgive:
+	case engine.OpCheck, engine.OpReserve, engine.OpForgive, engine.OpCharge:
 		return op.PairAt(int(d.Pair)).Policy
 	}
 	return op.Key

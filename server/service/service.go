@@ -38,6 +38,10 @@ type Service struct {
 	EventWaits EventWaits
 	Batches    *batchPool
 	RLS        RLSStats
+	// PolicyFiles counts what the program read from the files of --policies.
+	PolicyFiles SourceStats
+	// EnvoyLimits counts what the program read from the files of --envoy-config or got from --envoy-xds.
+	EnvoyLimits SourceStats
 
 	Users         atomic.Pointer[acl.Users]
 	Failed        *acl.FailedLogins

@@ -28,5 +28,22 @@ type RLSStats struct {
 	Conns                 atomic.Int64 // open
 	OK, OverLimit, Failed atomic.Int64 // calls
 	Descriptors           Outcomes
-	Unmatched             atomic.Int64 // descriptors without a policy
+	Unmatched             atomic.Int64 // descriptors without a policy or limit
+	Limits                RLSLimits
+}
+
+// SourceStats counts the contents of a source of configuration, such as the policy files, since the start.
+type SourceStats struct {
+	Applied, Refused atomic.Int64
+	Bad              atomic.Bool // the newest content is not in force, as a whole or in part
+}
+
+// Tell counts a content that was read.
+func (s *SourceStats) Tell(inForce bool) {
+	s.Bad.Store(!inForce)
+	if inForce {
+		s.Applied.Add(1)
+	} else {
+		s.Refused.Add(1)
+	}
 }

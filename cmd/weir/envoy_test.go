@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/servertest"
+)
+
+func writeLimits(t *testing.T, text string) (path string) {
+	path = filepath.Join(t.TempDir(), "limits.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// TestServeEnvoyConfig checks that a server answers by the limits of files, and sends the fields if it should.
+func TestServeEnvoyConfig(t *testing.T) {
+	one := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: 3}}]")
+	two := writeLimits(t, "domain: web\ndescriptors: [{key: team, rate_limit: {unit: year, requests_per_unit: 5}}]")
+	p := start(t, "--rls=127.0.0.1:0", "--envoy-config="+one+","+filepath.Dir(two), "--envoy-merge-domains",
+		"--envoy-fields")
+	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	d := func(key string) *rlspb.Descriptor {
+		return &rlspb.Descriptor{Entries: []*rlspb.Entry{{Key: []byte(key), Value: []byte("a")}}}
+	}
+	out, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(),
+		&rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{d("user"), d("team")}})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, out.Statuses[0].LimitRemaining)
+	require.EqualValues(t, 4, out.Statuses[1].LimitRemaining)
+	require.Equal(t, "RateLimit-Limit", out.ResponseHeadersToAdd[0].Key)
+	require.Equal(t, "3", out.ResponseHeadersToAdd[0].Value)
+	p.stop()
+}
+
+// TestWrongEnvoyFlags checks that weir serve and weir doctor refuse the same.
+func TestWrongEnvoyFlags(t *testing.T) {
+	bad := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: eon}}]")
+	for want, args := range map[string][]string{
+		"--rls, which is missing": {"--envoy-config=" + bad},
+		"need --envoy-config":     {"--rls=127.0.0.1:0", "--envoy-fields"},
+		"give one of them": {"--rls=127.0.0.1:0", "--envoy-config=" + bad,
+			"--envoy-xds=a:1"},
+		"--envoy-xds has the limits for --rls": {"--envoy-xds=a:1"},
+		"need --envoy-xds":                     {"--rls=127.0.0.1:0", "--envoy-xds-node=a"},
+		"must be HOST:PORT":                    {"--rls=127.0.0.1:0", "--envoy-xds=gateway"},
+		"give --envoy-xds-ca-file": {"--rls=127.0.0.1:0", "--envoy-xds=a:1",
+			"--envoy-xds-server-name=a"},
+		"give both": {"--rls=127.0.0.1:0", "--envoy-xds=a:1", "--envoy-xds-ca-file=" + bad,
+			"--envoy-xds-cert-file=" + bad},
+		"has no certificate in PEM": {"--rls=127.0.0.1:0", "--envoy-xds=a:1",
+			"--envoy-xds-ca-file=" + bad},
+		"--envoy-config: " + bad + ":2: web.user: unit must be": {"--rls=127.0.0.1:0", "--envoy-config=" + bad},
+		"no such file": {"--rls=127.0.0.1:0", "--envoy-config=" + bad + "x"},
+	} {
+		s, err := parse(append(args, "--listen=127.0.0.1:0", "--http=", "--data-dir=")...)
+		require.NoError(t, err)
+		require.Contains(t, refusal(t, serveCommand(append(args, "--data-dir=")...)), want)
+		d := doctorCmd{serveCmd: s}
+		require.ErrorContains(t, d.subject().Mistakes, want)
+	}
+}
+
+// TestEnvoyConfigIsFollowed checks that a server follows the files of --envoy-config. A bad file changes nothing.
+func TestEnvoyConfigIsFollowed(t *testing.T) {
+	limits := func(n int) string {
+		return fmt.Sprint("domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: ", n,
+			"}}]")
+	}
+	path := writeLimits(t, limits(3))
+	p := start(t, "--rls=127.0.0.1:0", "--envoy-config="+filepath.Dir(path))
+	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	remaining := func() uint32 {
+		out, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(), &rlspb.Request{Domain: []byte("web"),
+			Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte("a")}}}}})
+		require.NoError(t, err)
+		return out.Statuses[0].LimitRemaining
+	}
+	metric := func(line string) { t.Helper(); require.Contains(t, get(t, p.web+"/metrics"), line+"\n") }
+	require.EqualValues(t, 2, remaining())
+	replaced(t, path, limits(10))
+	p.awaits("the limits for Envoy are in force", 2)
+	require.EqualValues(t, 8, remaining())
+	replaced(t, path, "domain: web\ndescriptors: [{}]")
+	p.awaits("no limit was changed", 1)
+	require.EqualValues(t, 7, remaining())
+	metric(`weir_config_refused{source="envoy"} 1`)
+	metric(`weir_config_contents_total{result="refused",source="envoy"} 1`)
+	replaced(t, path, limits(20))
+	p.awaits("the limits for Envoy are in force", 3)
+	require.EqualValues(t, 16, remaining())
+	metric(`weir_config_refused{source="envoy"} 0`)
+	p.stop()
+}

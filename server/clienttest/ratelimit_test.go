@@ -1,0 +1,526 @@
+package clienttest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weir-project/weir/internal/freeport"
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/envoyrls/rules"
+)
+
+// ratelimitModule is the version of envoyproxy/ratelimit that weir is compared with.
+const ratelimitModule = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36"
+
+// TestForeignRateLimitService asks envoyproxy/ratelimit on Redis 7 and weir the same random requests under the same
+// configuration, always both within one second of the clock. The first half of the requests has one hit each. Then
+// statuses, codes, fields and counters must be equal. The second half has other numbers of hits and limits that
+// change, so that it shows that a denied request counts there and not in weir: a model of both rules must predict both
+// answers. WEIRTEST_RATELIMIT_REQUESTS is the number of requests.
+func TestForeignRateLimitService(t *testing.T) {
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: limiter libraries of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
+	}
+	requests := 1000
+	if n := os.Getenv("WEIRTEST_RATELIMIT_REQUESTS"); n != "" {
+		var err error
+		requests, err = strconv.Atoi(n)
+		require.NoError(t, err)
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	c := startComparison(t, seed)
+	for _, oneHit := range []bool{true, false} {
+		for left := requests / 2; left > 0; left -= blockRequests {
+			c.block(min(left, blockRequests), oneHit)
+		}
+	}
+	t.Logf("%d requests, %d descriptors with a limit, %d over it; %d differed because denied hits count there; "+
+		"%d blocks repeated", c.asked, c.limited, c.over, c.documented, c.repeated)
+	require.Greater(t, c.limited, c.asked/2, "too few descriptors had a limit")
+	require.Greater(t, c.over, c.asked/20, "too few descriptors were over their limit")
+	require.Positive(t, c.documented)
+}
+
+const (
+	// blockRequests are the requests between two comparisons of all counters.
+	blockRequests = 2500
+	// requestsOfCounts are the requests after which both forget what they have counted.
+	requestsOfCounts = 250
+	// maxRepeats bounds how often a block is repeated because a pair of answers was not of one second.
+	maxRepeats = 10
+)
+
+// comparison is both servers, and a model of what they have counted.
+type comparison struct {
+	*testing.T
+	rand         *rand.Rand
+	theirs, weir rlsv3.RateLimitServiceClient
+	metrics      [2]string // URLs
+	config       *rules.Config
+	flush        func() // forgets the counts of both
+	counts       map[string]uint64
+
+	asked, limited, over, documented, repeated int
+}
+
+func startComparison(t *testing.T, seed uint64) *comparison {
+	c := &comparison{T: t, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[string]uint64{}}
+	root := t.TempDir()
+	dir := filepath.Join(root, "ratelimit", "config")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	for name, text := range c.configuration() {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	files, err := rules.Open([]string{dir})
+	require.NoError(t, err)
+	c.config, err = rules.Parse(files, false)
+	require.NoError(t, err)
+
+	w := newWeir(t, freeport.Addr(t), func(line string) bool { return strings.Contains(line, "without a data directory") },
+		"--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir, "--envoy-fields")
+	w.HTTP = freeport.Addr(t)
+	w.Start()
+	redisSocket := startRedis(t)
+	theirs, metrics := startRatelimit(t, root, redisSocket)
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c.flush = func() {
+		require.NoError(t, rdb.FlushAll(t.Context()).Err())
+		_, err := w.ask("FLUSHALL")
+		require.NoError(t, err)
+		clear(c.counts)
+	}
+	c.theirs, c.weir = dialService(t, theirs), dialService(t, w.rlsAddr())
+	c.metrics = [2]string{"http://" + metrics + "/metrics", "http://" + w.HTTP + "/metrics"}
+	return c
+}
+
+// startRatelimit builds and starts envoyproxy/ratelimit with Redis.
+func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string) {
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "install", ratelimitModule)
+	build.Dir, build.Env = bin, append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil && os.Getenv("CI") == "" {
+		t.Skipf("SKIPPED: %s cannot be downloaded: %v\n%s", ratelimitModule, err, out)
+	} else {
+		require.NoError(t, err, "%s", out)
+	}
+	addrs := freeport.Addrs(t, 4)
+	port := func(i int) string { return addrs[i][strings.LastIndexByte(addrs[i], ':')+1:] }
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "service_cmd"))
+	cmd.Env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+addrs[3],
+		"STATS_FLUSH_INTERVAL=100ms", "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "REDIS_SOCKET_TYPE=unix",
+		"REDIS_URL="+redis, "HOST=127.0.0.1", "PORT="+port(0), "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port(1),
+		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+port(2), "LIMIT_RESPONSE_HEADERS_ENABLED=true")
+	var log strings.Builder
+	cmd.Stdout, cmd.Stderr = &log, &log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	require.Eventually(t, func() bool {
+		out, err := http.Get("http://" + addrs[0] + "/healthcheck")
+		if err == nil {
+			_ = out.Body.Close()
+		}
+		return err == nil && out.StatusCode == http.StatusOK
+	}, testWait, testWait/1000)
+	return addrs[1], addrs[3]
+}
+
+func dialService(t *testing.T, addr string) rlsv3.RateLimitServiceClient {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return rlsv3.NewRateLimitServiceClient(conn)
+}
+
+// block sends some requests, and compares the counters that they changed.
+func (c *comparison) block(requests int, oneHit bool) {
+	before := [2]map[string]float64{c.scrape(0), c.scrape(1)}
+	for range maxRepeats {
+		if c.pairs(requests, oneHit) {
+			break
+		}
+		c.repeated++
+		require.Less(c, c.repeated, maxRepeats, "this machine is too busy to ask both within one second")
+		time.Sleep(time.Second) // a flush of the other program's counters
+		before = [2]map[string]float64{c.scrape(0), c.scrape(1)}
+	}
+	var theirs, weir map[string]float64
+	equal := func() bool {
+		theirs, weir = c.since(0, before[0], oneHit), c.since(1, before[1], oneHit)
+		return fmt.Sprint(theirs) == fmt.Sprint(weir)
+	}
+	for end := time.Now().Add(testWait); !equal() && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond) // the other program publishes counters at intervals
+	}
+	require.NotEmpty(c, weir)
+	require.Equal(c, theirs, weir, "the counters differ")
+}
+
+// pairs asks both servers. It returns false if the clock passed a second between two answers.
+func (c *comparison) pairs(requests int, oneHit bool) bool {
+	for i := range requests {
+		if i%requestsOfCounts == 0 {
+			c.flush()
+		}
+		in := c.request(oneHit)
+		now := c.early()
+		theirs, err := c.theirs.ShouldRateLimit(c.Context(), in)
+		require.NoError(c, err)
+		weir, err := c.weir.ShouldRateLimit(c.Context(), in)
+		require.NoError(c, err)
+		if time.Now().Unix() != now {
+			return false
+		}
+		c.judge(in, now, theirs, weir)
+	}
+	return true
+}
+
+// early waits until the current second of the clock is neither new nor nearly over, and returns it.
+func (c *comparison) early() int64 {
+	for {
+		now := time.Now()
+		switch into := time.Duration(now.Nanosecond()); {
+		case into < 20*time.Millisecond:
+			time.Sleep(20*time.Millisecond - into)
+		case into > 850*time.Millisecond:
+			time.Sleep(time.Second - into)
+		default:
+			return now.Unix()
+		}
+	}
+}
+
+// judge compares two answers with each other if the model says that both servers have counted the same, and each with
+// the model otherwise.
+func (c *comparison) judge(in *rlsv3.RateLimitRequest, now int64, theirs, weir *rlsv3.RateLimitResponse) {
+	c.asked++
+	require.Len(c, theirs.Statuses, len(in.Descriptors))
+	require.Len(c, weir.Statuses, len(in.Descriptors))
+	same, over := true, false
+	for i, d := range in.Descriptors {
+		a, b := theirs.Statuses[i], weir.Statuses[i]
+		if !c.judgeStatus(in, d, now, a, b) {
+			same = false
+		}
+		over = over || b.Code == rlsv3.RateLimitResponse_OVER_LIMIT
+	}
+	require.Equal(c, over, weir.OverallCode == rlsv3.RateLimitResponse_OVER_LIMIT, "%s\n%s", in, weir)
+	if !same {
+		return
+	}
+	n := len(weir.ResponseHeadersToAdd)
+	if over {
+		n--
+		require.Equal(c, "Retry-After", weir.ResponseHeadersToAdd[n].Key)
+	}
+	weir.ResponseHeadersToAdd = weir.ResponseHeadersToAdd[:n]
+	require.True(c, proto.Equal(theirs, weir), "%s\ntheirs: %s\nweir: %s", in, theirs, weir)
+}
+
+// judgeStatus returns whether the statuses are equal. It fails if the model does not predict them.
+func (c *comparison) judgeStatus(in *rlsv3.RateLimitRequest, d *descriptorv3.RateLimitDescriptor, now int64,
+	theirs, weir *rlsv3.RateLimitResponse_DescriptorStatus) (same bool) {
+	limit := theirs.CurrentLimit
+	if limit == nil {
+		require.True(c, proto.Equal(theirs, weir), "%s\ntheirs: %s\nweir: %s", in, theirs, weir)
+		return true
+	}
+	c.limited++
+	key, theirKey := c.limiter(in.Domain, d, limit.Unit, now)
+	hits := max(uint64(in.HitsAddend), 1)
+	if d.HitsAddend != nil {
+		hits = d.HitsAddend.Value
+	}
+	most := uint64(limit.RequestsPerUnit)
+	c.counts[theirKey] += hits
+	used := c.counts[key]
+	denied := used+hits > most
+	if !denied {
+		used += hits
+	}
+	c.counts[key] = used
+	deniedThere := c.counts[theirKey] > most
+	if deniedThere {
+		c.over++
+	}
+	// Whatever the mode of the limit, what is left says what was counted.
+	require.EqualValues(c, most-min(c.counts[theirKey], most), theirs.LimitRemaining, "%s, %s", theirKey, in)
+	require.EqualValues(c, most-min(used, most), weir.LimitRemaining, "%s, %s", key, in)
+	if denied == deniedThere && theirs.LimitRemaining == weir.LimitRemaining {
+		require.True(c, proto.Equal(theirs, weir), "%s\ntheirs: %s\nweir: %s", in, theirs, weir)
+		return true
+	}
+	c.documented++
+	if !denied {
+		require.Equal(c, rlsv3.RateLimitResponse_OK, weir.Code, in)
+	} else { // denied there too, in the same mode
+		require.Equal(c, theirs.Code, weir.Code, in)
+	}
+	require.True(c, proto.Equal(limit, weir.CurrentLimit), in)
+	if theirs.DurationUntilReset != nil && weir.DurationUntilReset != nil {
+		require.True(c, proto.Equal(theirs.DurationUntilReset, weir.DurationUntilReset), in)
+	}
+	return false
+}
+
+// limiter names the counter of a descriptor in weir, and in envoyproxy/ratelimit as its key of Redis. That key does not
+// have the unit, and descriptors with underscores can have one key.
+func (c *comparison) limiter(domain string, d *descriptorv3.RateLimitDescriptor,
+	unit rlsv3.RateLimitResponse_RateLimit_Unit, now int64) (key, theirKey string) {
+	var entries []*rlspb.Entry
+	for _, e := range d.Entries {
+		entries = append(entries, &rlspb.Entry{Key: []byte(e.Key), Value: []byte(e.Value)})
+	}
+	var patterns []string
+	if d.Limit == nil {
+		m, ok := c.config.Domain([]byte(domain)).Match(entries)
+		require.True(c, ok, "%s: weir finds no limit for %s", domain, d)
+		patterns = m.Patterns
+	}
+	key, theirKey = fmt.Sprintf("weir %q %s", domain, unit), domain+"_"
+	for i, e := range d.Entries {
+		value := e.Value
+		if patterns != nil && patterns[i] != "" {
+			value = patterns[i]
+		}
+		key += fmt.Sprintf(" %q=%q", e.Key, value)
+		theirKey += e.Key + "_" + value + "_"
+	}
+	start := now - now%secondsOf[unit]
+	return fmt.Sprintf("%s %d", key, start), fmt.Sprintf("%s%d", theirKey, start)
+}
+
+var secondsOf = map[rlsv3.RateLimitResponse_RateLimit_Unit]int64{
+	rlsv3.RateLimitResponse_RateLimit_SECOND: 1, rlsv3.RateLimitResponse_RateLimit_MINUTE: 60,
+	rlsv3.RateLimitResponse_RateLimit_HOUR: 3600, rlsv3.RateLimitResponse_RateLimit_DAY: 86400,
+	rlsv3.RateLimitResponse_RateLimit_WEEK: 7 * 86400, rlsv3.RateLimitResponse_RateLimit_MONTH: 30 * 86400,
+	rlsv3.RateLimitResponse_RateLimit_YEAR: 365 * 86400,
+}
+
+var counterLine = regexp.MustCompile(
+	`(?m)^ratelimit_service_rate_limit_((?:total_hits|over_limit|near_limit|within_limit|shadow_mode)\{.*\}) (\S+)$`)
+
+// scrape returns the counters of a server.
+func (c *comparison) scrape(i int) map[string]float64 {
+	out, err := http.Get(c.metrics[i])
+	require.NoError(c, err)
+	defer out.Body.Close()
+	text, err := io.ReadAll(out.Body)
+	require.NoError(c, err)
+	counters := map[string]float64{}
+	for _, line := range counterLine.FindAllStringSubmatch(string(text), -1) {
+		counters[line[1]], err = strconv.ParseFloat(line[2], 64)
+		require.NoError(c, err)
+	}
+	return counters
+}
+
+// since returns how much each counter has grown, of those that must be equal.
+func (c *comparison) since(i int, before map[string]float64, oneHit bool) map[string]float64 {
+	counters := c.scrape(i)
+	for name, value := range counters {
+		if counters[name] = value - before[name]; value == before[name] || !oneHit && !strings.HasPrefix(name, "total_hits") {
+			delete(counters, name)
+		}
+	}
+	return counters
+}
+
+// Keys, values and unit are such that random descriptors often meet each other, in all ways to match.
+var (
+	randomKeys   = []string{"a", "a", "b", "ab", "a_b", "b*"}
+	randomValues = []string{"", "", "x", "xy", "x*", "*", "b", "q.r", "192.0.2.7", "k:v|w"}
+	units        = []string{"second", "minute", "hour", "day", "week", "month", "YEAR"}
+)
+
+// configuration returns the files of a configuration: two that people could write, and random ones.
+func (c *comparison) configuration() map[string]string {
+	files := map[string]string{"shop.yaml": shopLimits, "api.yaml": apiLimits}
+	for i := range 3 {
+		files[fmt.Sprintf("random%d.yaml", i+1)] = fmt.Sprintf("domain: random%d\ndescriptors:\n%s", i+1,
+			c.descriptors("  ", 3))
+	}
+	return files
+}
+
+// descriptors returns random descriptors in YAML, at most so many levels of them.
+func (c *comparison) descriptors(indent string, levels int) string {
+	var b strings.Builder
+	taken := map[string]bool{}
+	for range 6 {
+		key, value := c.pick(randomKeys...), c.pick(randomValues...)
+		name := strings.TrimSuffix(key+"_"+value, "_")
+		if value == "" {
+			name = key
+		}
+		if taken[name] {
+			continue
+		}
+		taken[name] = true
+		fmt.Fprintf(&b, "%s- key: %q\n%s  value: %q\n", indent, key, indent, value)
+		for _, flag := range []string{"shadow_mode", "quota_mode", "detailed_metric", "value_to_metric", "share_threshold"} {
+			if c.rand.IntN(4) == 0 && (flag != "share_threshold" || strings.HasSuffix(name, "*")) {
+				fmt.Fprintf(&b, "%s  %s: true\n", indent, flag)
+			}
+		}
+		switch c.rand.IntN(8) {
+		case 0:
+		case 1:
+			fmt.Fprintf(&b, "%s  rate_limit: {unlimited: true}\n", indent)
+		default:
+			own, other := c.pick("n1", "n2", "n3", ""), c.pick("n4", "n5")
+			if c.rand.IntN(2) == 0 {
+				own, other = other, c.pick("n1", "n2", "n3")
+			}
+			replaces := ""
+			if c.rand.IntN(3) == 0 {
+				replaces = fmt.Sprintf(", replaces: [{name: %s}]", other)
+			}
+			fmt.Fprintf(&b, "%s  rate_limit: {unit: %s, requests_per_unit: %d, name: %q%s}\n", indent,
+				c.pick(units...), c.rand.IntN(8), own, replaces)
+		}
+		if levels > 1 && c.rand.IntN(2) == 0 {
+			fmt.Fprintf(&b, "%s  descriptors:\n%s", indent, c.descriptors(indent+"    ", levels-1))
+		}
+	}
+	return b.String()
+}
+
+const shopLimits = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: second, requests_per_unit: 5, name: basic}
+    descriptors:
+      - {key: path, value: /pay, rate_limit: {unit: minute, requests_per_unit: 3, replaces: [{name: basic}]}}
+      - {key: path, value: "/img/*", share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 9}}
+      - {key: path, shadow_mode: true, value_to_metric: true, rate_limit: {unit: day, requests_per_unit: 4}}
+  - {key: user, value: root, rate_limit: {unlimited: true}}
+  - {key: user, value: "bot*", rate_limit: {unit: week, requests_per_unit: 1}}
+  - {key: user, value: banned, rate_limit: {unit: month, requests_per_unit: 0}}
+  - {key: remote_address, detailed_metric: true, rate_limit: {unit: minute, requests_per_unit: 10}}
+  - {key: plan, value: gold, quota_mode: true, rate_limit: {unit: year, requests_per_unit: 20}}
+`
+
+const apiLimits = `
+domain: api.example.com
+descriptors:
+  - key: tenant
+    value_to_metric: true
+    descriptors:
+      - {key: route, value: "v1*", rate_limit: {unit: hour, requests_per_unit: 7}}
+      - key: route
+        value: "v2.*"
+        share_threshold: true
+        descriptors:
+          - {key: method, detailed_metric: true, rate_limit: {unit: minute, requests_per_unit: 6, name: methods}}
+  - {key: tenant, value: "t1", rate_limit: {unit: second, requests_per_unit: 2}}
+  - key: generic_key
+    value: all
+    rate_limit: {unit: second, requests_per_unit: 30, replaces: [{name: methods}]}
+`
+
+// own adds the entries of a request in a domain that people could write.
+func (c *comparison) own(domain string) (all []*descriptorv3.RateLimitDescriptor_Entry) {
+	add := func(key string, values ...string) {
+		all = append(all, &descriptorv3.RateLimitDescriptor_Entry{Key: key, Value: c.pick(values...)})
+	}
+	if domain == "shop" {
+		switch c.rand.IntN(4) {
+		case 0:
+			add("remote_address", "192.0.2.1", "192.0.2.2", "198.51.100.77")
+		case 1:
+			add("plan", "gold", "silver")
+		default:
+			add("user", "ann", "bob", "root", "bot1", "bot2", "bo", "banned", "eve.x")
+			if c.rand.IntN(2) == 0 {
+				add("path", "/pay", "/img/1", "/img/2", "/img", "/x.html", "/y:z")
+			}
+		}
+		return all
+	}
+	if c.rand.IntN(5) == 0 {
+		add("generic_key", "all", "none")
+		return all
+	}
+	add("tenant", "t1", "t2", "t3")
+	if c.rand.IntN(4) > 0 {
+		add("route", "v1", "v1.users", "v2.users", "v2.", "v2", "v3")
+		if c.rand.IntN(3) > 0 {
+			add("method", "GET", "POST", "")
+		}
+	}
+	return all
+}
+
+// request makes a random request.
+func (c *comparison) request(oneHit bool) *rlsv3.RateLimitRequest {
+	in := &rlsv3.RateLimitRequest{Domain: c.pick("shop", "api.example.com", "random1", "random2", "random3")}
+	if !oneHit && c.rand.IntN(4) == 0 {
+		in.HitsAddend = c.rand.Uint32N(6)
+	}
+	for range 1 + c.rand.IntN(2)*c.rand.IntN(4) {
+		d := &descriptorv3.RateLimitDescriptor{}
+		if strings.HasPrefix(in.Domain, "random") {
+			for range 1 + c.rand.IntN(3) {
+				d.Entries = append(d.Entries, &descriptorv3.RateLimitDescriptor_Entry{Key: c.pick(randomKeys...),
+					Value: c.pick(randomValues...) + c.pick("", "", "x", "1")})
+			}
+		} else {
+			d.Entries = c.own(in.Domain)
+		}
+		if c.rand.IntN(12) == 0 {
+			c.override(d, oneHit)
+		}
+		if !oneHit && c.rand.IntN(4) == 0 {
+			d.HitsAddend = wrapperspb.UInt64(c.rand.Uint64N(6))
+		}
+		in.Descriptors = append(in.Descriptors, d)
+	}
+	return in
+}
+
+// override gives a descriptor a limit of its own. Of requests with one hit it must not meet a limiter of the
+// configuration, which has another limit.
+func (c *comparison) override(d *descriptorv3.RateLimitDescriptor, oneHit bool) {
+	d.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{Unit: typev3.RateLimitUnit(1 + c.rand.IntN(7)),
+		RequestsPerUnit: uint32(c.rand.IntN(5))}
+	if oneHit {
+		d.Limit.Unit, d.Limit.RequestsPerUnit = typev3.RateLimitUnit_DAY, 4
+		d.Entries = append(d.Entries, &descriptorv3.RateLimitDescriptor_Entry{Key: "override",
+			Value: "of." + c.pick("a", "b")})
+	}
+}
+
+func (c *comparison) pick(of ...string) string { return of[c.rand.IntN(len(of))] }
