@@ -72,8 +72,9 @@ const (
 	blockRequests = 2500
 	// requestsOfCounts are the requests after which both forget what they have counted.
 	requestsOfCounts = 250
-	// flushWait bounds the wait for counters that the other program publishes ten times in a second.
-	flushWait = 15 * time.Second
+	// flushEvery is how often the other program publishes its counters, and flushWait bounds the wait for them.
+	flushEvery = 200 * time.Millisecond
+	flushWait  = 30 * time.Second
 	// maxRepeats bounds how often a block is repeated because a pair of answers was not of one second.
 	maxRepeats = 10
 )
@@ -89,6 +90,8 @@ type comparison struct {
 	flush        func()                                         // forgets the counts of both
 	pool         map[string][]*descriptorv3.RateLimitDescriptor // that requests to random domains have, by domain
 	counts       map[string]uint64
+
+	hits float64 // under a limit, since the start
 
 	asked, limited, over, documented, repeated int
 }
@@ -142,7 +145,7 @@ func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string)
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "service_cmd"))
 	cmd.Env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+addrs[3],
-		"STATS_FLUSH_INTERVAL=100ms", "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "REDIS_SOCKET_TYPE=unix",
+		"STATS_FLUSH_INTERVAL="+flushEvery.String(), "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "REDIS_SOCKET_TYPE=unix",
 		"REDIS_URL="+redis, "HOST=127.0.0.1", "PORT="+port(0), "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port(1),
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+port(2), "LIMIT_RESPONSE_HEADERS_ENABLED=true")
 	var log strings.Builder
@@ -174,26 +177,34 @@ func dialService(t *testing.T, addr string) *grpc.ClientConn {
 
 // block sends some requests, and compares the counters that they changed.
 func (c *comparison) block(requests int, oneHit bool) {
-	before := [2]map[string]float64{c.scrape(0), c.scrape(1)}
-	for range maxRepeats {
-		if c.pairs(requests, oneHit) {
-			break
-		}
+	before := [2]map[string]float64{c.settled(0), c.settled(1)}
+	for !c.pairs(requests, oneHit) {
 		c.repeated++
 		require.Less(c, c.repeated, maxRepeats, "this machine is too busy to ask both within one second")
-		time.Sleep(time.Second) // a flush of the other program's counters
-		before = [2]map[string]float64{c.scrape(0), c.scrape(1)}
+		before = [2]map[string]float64{c.settled(0), c.settled(1)}
 	}
-	var theirs, weir map[string]float64
-	equal := func() bool {
-		theirs, weir = c.since(0, before[0], oneHit), c.since(1, before[1], oneHit)
-		return fmt.Sprint(theirs) == fmt.Sprint(weir)
-	}
-	for end := time.Now().Add(flushWait); !equal() && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond) // the other program publishes counters at intervals
-	}
+	theirs, weir := since(before[0], c.settled(0), oneHit), since(before[1], c.settled(1), oneHit)
 	require.NotEmpty(c, weir)
 	require.Equal(c, theirs, weir, "the counters differ")
+}
+
+// settled returns the counters of a server when they have all hits. The other program publishes them at intervals, and
+// weir makes no new page for each scrape of many.
+func (c *comparison) settled(i int) map[string]float64 {
+	for end := time.Now().Add(flushWait); ; time.Sleep(flushEvery) {
+		var hits float64
+		for name, value := range c.scrape(i) {
+			if strings.HasPrefix(name, "total_hits") {
+				hits += value
+			}
+		}
+		if hits == c.hits {
+			break
+		}
+		require.True(c, time.Now().Before(end), "%v of %v hits are in the counters of %s", hits, c.hits, c.metrics[i])
+	}
+	time.Sleep(2 * flushEvery) // until the other counters of the last hit are published too
+	return c.scrape(i)
 }
 
 // pairs asks both servers. It returns false if the clock passed a second between two answers.
@@ -209,6 +220,11 @@ func (c *comparison) pairs(requests int, oneHit bool) bool {
 		require.NoError(c, err)
 		weir, err := c.weir.ShouldRateLimit(c.Context(), in)
 		require.NoError(c, err)
+		for i, d := range in.Descriptors {
+			if theirs.Statuses[i].CurrentLimit != nil {
+				c.hits += float64(hitsOf(in, d))
+			}
+		}
 		if time.Now().Unix() != now {
 			return false
 		}
@@ -249,6 +265,13 @@ func (c *comparison) values() {
 		Limit: &descriptorv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1}}}}
 	_, err := c.weir.ShouldRateLimit(c.Context(), in)
 	require.Equal(c, codes.InvalidArgument, status.Code(err))
+}
+
+func hitsOf(in *rlsv3.RateLimitRequest, d *descriptorv3.RateLimitDescriptor) uint64 {
+	if d.HitsAddend != nil {
+		return d.HitsAddend.Value
+	}
+	return max(uint64(in.HitsAddend), 1)
 }
 
 // early waits until the current second of the clock is neither new nor nearly over, and returns it.
@@ -303,10 +326,7 @@ func (c *comparison) judgeStatus(in *rlsv3.RateLimitRequest, d *descriptorv3.Rat
 	}
 	c.limited++
 	key, theirKey := c.limiter(in.Domain, d, limit.Unit, now)
-	hits := max(uint64(in.HitsAddend), 1)
-	if d.HitsAddend != nil {
-		hits = d.HitsAddend.Value
-	}
+	hits := hitsOf(in, d)
 	most := uint64(limit.RequestsPerUnit)
 	c.counts[theirKey] += hits
 	used := c.counts[key]
@@ -388,17 +408,17 @@ func (c *comparison) scrape(i int) map[string]float64 {
 }
 
 // since returns how much each counter has grown, of those that must be equal.
-func (c *comparison) since(i int, before map[string]float64, oneHit bool) map[string]float64 {
-	counters := c.scrape(i)
-	for name, value := range counters {
-		if counters[name] = value - before[name]; value == before[name] || !oneHit && !strings.HasPrefix(name, "total_hits") {
-			delete(counters, name)
+func since(before, now map[string]float64, oneHit bool) map[string]float64 {
+	grown := map[string]float64{}
+	for name, value := range now {
+		if value != before[name] && (oneHit || strings.HasPrefix(name, "total_hits")) {
+			grown[name] = value - before[name]
 		}
 	}
-	return counters
+	return grown
 }
 
-// Keys, values and unit are such that random descriptors often meet each other, in all ways to match.
+// Keys, values and units are such that random descriptors often meet each other, in all ways to match.
 var (
 	randomKeys   = []string{"a", "a", "b", "ab", "a_b", "b*"}
 	randomValues = []string{"", "", "x", "xy", "x*", "*", "b", "q.r", "192.0.2.7", "k:v|w"}

@@ -178,7 +178,9 @@ func TestErrors(t *testing.T) {
 		"domain: d\ndescriptors: &a [{key: k, descriptors: *a}]": "descriptors must be at most 32 inside each other",
 		"domain: &a {<<: *a}":                                    "1.yaml:1: domain: must be text",
 		"domain: d\ndescriptors: [&a {<<: *a}]":                  "too many mappings in a file",
-		"domain: d" + strings.Repeat(" ", rules.MaxFileBytes):    "1.yaml: a file must have at most 1048576 bytes, not 1048585",
+		in("{key: " + strings.Repeat("k", rules.MaxPathBytes) + "}"): "1.yaml:3: d: the keys and values down to a " +
+			"descriptor must have at most 1024 bytes",
+		"domain: d" + strings.Repeat(" ", rules.MaxFileBytes): "1.yaml: a file must have at most 1048576 bytes, not 1048585",
 	} {
 		t.Run(text[:min(len(text), 60)], func(t *testing.T) {
 			c, err := parse(false, text)
@@ -207,6 +209,9 @@ func TestBounds(t *testing.T) {
 	}
 	_, err := rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: many}}, false)
 	require.EqualError(t, err, "s: d.100000: a configuration must have at most 100000 descriptors")
+	long := []rules.Descriptor{{Key: "k", Value: strings.Repeat("v", rules.MaxPathBytes)}}
+	_, err = rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: long}}, false)
+	require.EqualError(t, err, "s: d: the keys and values down to a descriptor must have at most 1024 bytes")
 	_, err = rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: many[1:]}}, false)
 	require.NoError(t, err)
 	deep := rules.Descriptor{Key: "k"}
