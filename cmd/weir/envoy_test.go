@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,7 +57,8 @@ func TestWrongEnvoyFlags(t *testing.T) {
 	} {
 		s, err := parse(append(args, "--listen=127.0.0.1:0", "--http=", "--data-dir=")...)
 		require.NoError(t, err)
-		require.ErrorContains(t, s.Run(), want)
+		_, err = s.envoyLimits(s.logger())
+		require.ErrorContains(t, errors.Join(s.check(), err), want)
 		d := doctorCmd{serveCmd: s}
 		require.ErrorContains(t, d.subject().Mistakes, want)
 	}
