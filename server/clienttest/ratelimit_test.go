@@ -33,8 +33,11 @@ import (
 	"github.com/weir-project/weir/server/envoyrls/rules"
 )
 
-// ratelimitModule is the version of envoyproxy/ratelimit that weir is compared with.
-const ratelimitModule = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36"
+// The programs of envoyproxy/ratelimit, in the version that weir is compared with.
+const (
+	ratelimitModule = "github.com/envoyproxy/ratelimit/src/"
+	ratelimitAt     = "@v1.4.1-0.20260122083618-3fb702589d36"
+)
 
 // TestForeignRateLimitService asks envoyproxy/ratelimit on Redis 7 and weir the same random requests under the same
 // configuration, always both within one second of the clock. The first half of the requests has one hit each. Then
@@ -130,20 +133,26 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 	return c
 }
 
+// ratelimitProgram builds a program of envoyproxy/ratelimit and returns its path.
+func ratelimitProgram(t *testing.T, name string) string {
+	bin, module := t.TempDir(), ratelimitModule+name+ratelimitAt
+	build := exec.CommandContext(t.Context(), "go", "install", module)
+	build.Dir, build.Env = bin, append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
+	out, err := build.CombinedOutput()
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skipf("SKIPPED: %s cannot be downloaded: %v\n%s", module, err, out)
+	}
+	require.NoError(t, err, "%s", out)
+	return filepath.Join(bin, name)
+}
+
 // startRatelimit builds and starts envoyproxy/ratelimit with Redis.
 func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string) {
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "install", ratelimitModule)
-	build.Dir, build.Env = bin, append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil && os.Getenv("CI") == "" {
-		t.Skipf("SKIPPED: %s cannot be downloaded: %v\n%s", ratelimitModule, err, out)
-	} else {
-		require.NoError(t, err, "%s", out)
-	}
+	program := ratelimitProgram(t, "service_cmd")
 	addrs := freeport.Addrs(t, 4)
 	port := func(i int) string { return addrs[i][strings.LastIndexByte(addrs[i], ':')+1:] }
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "service_cmd"))
+	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+addrs[3],
 		"STATS_FLUSH_INTERVAL="+flushEvery.String(), "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "REDIS_SOCKET_TYPE=unix",
 		"REDIS_URL="+redis, "HOST=127.0.0.1", "PORT="+port(0), "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port(1),
@@ -416,6 +425,67 @@ func since(before, now map[string]float64, oneHit bool) map[string]float64 {
 		}
 	}
 	return grown
+}
+
+// TestForeignRateLimitFiles compares the verdicts about files with those of envoyproxy/ratelimit.
+func TestForeignRateLimitFiles(t *testing.T) {
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: limiter libraries of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
+	}
+	program := ratelimitProgram(t, "config_check_cmd")
+	in := func(descriptors string) string { return "domain: d\ndescriptors:\n  - " + descriptors }
+	limit := func(limit string) string { return in("{key: k, rate_limit: {" + limit + "}}") }
+	const both, neither, thereOnly = "both", "neither", "there only"
+	for _, c := range []struct{ accepted, text, second string }{
+		{both, shopLimits, apiLimits},
+		{neither, shopLimits, shopLimits},
+		{both, "domain: d", ""},
+		{both, in("{key: k, value: 5, shadow_mode: on}"), ""},
+		{both, in("{key: k, value: yes}"), ""},
+		{both, in("{key: 'k*', share_threshold: true}"), ""},
+		{both, limit("unit: MONTH, requests_per_unit: 1"), ""},
+		{both, limit("unit: day"), ""},
+		{both, limit("unlimited: true"), ""},
+		{both, limit("unlimited: true, requests_per_unit: 3"), ""},
+		{both, limit("unit: day, replaces: [{name: other}]"), ""},
+		{both, "domain: d\ndescriptors: [{key: a, rate_limit: &l {unit: day}}, {key: b, rate_limit: {<<: *l}}]", ""},
+		{neither, "{", ""},
+		{neither, "descriptors: []", ""},
+		{neither, "domain: d\nlimits: 1", ""},
+		{neither, "domain: d\n1: x", ""},
+		{neither, "domain: d\ndescriptors: 5", ""},
+		{neither, "domain: d\ndescriptors: [5]", ""},
+		{neither, in("{value: x}"), ""},
+		{neither, in("{key: k, value: 1.5}"), ""},
+		{neither, in("{key: k, keys: 1}"), ""},
+		{neither, in("{key: k, value: v}\n  - {key: k_v}"), ""},
+		{neither, in("{key: k, shadow_mode: maybe}"), ""},
+		{neither, in("{key: k, value: v, share_threshold: true}"), ""},
+		{neither, limit(""), ""},
+		{neither, limit("unit: unknown"), ""},
+		{neither, limit("unit: fortnight"), ""},
+		{neither, limit("unlimited: true, unit: day"), ""},
+		{neither, limit("unit: day, requests_per_unit: -1"), ""},
+		{neither, limit("unit: day, requests_per_unit: 4294967296"), ""},
+		{neither, limit("unit: day, replaces: [{}]"), ""},
+		{neither, limit("unit: day, name: n, replaces: [{name: n}]"), ""},
+		{thereOnly, limit("unit: day, shadow_mode: true"), ""},
+		{thereOnly, in("{key: k, key: l}"), ""},
+		{thereOnly, "domain: d\n---\ndomain: e", ""},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"one.yaml": c.text, "two.yaml": c.second} {
+			if text != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+		}
+		out, theirs := exec.CommandContext(t.Context(), program, "-config_dir", dir).CombinedOutput()
+		files, err := rules.Open([]string{dir})
+		require.NoError(t, err)
+		_, weir := rules.Parse(files, false)
+		require.Equal(t, c.accepted != neither, theirs == nil, "%s\n%s", c.text, out)
+		require.Equal(t, c.accepted == both, weir == nil, "%s\n%s", c.text, weir)
+	}
 }
 
 // Keys, values and units are such that random descriptors often meet each other, in all ways to match.
