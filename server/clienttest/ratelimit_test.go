@@ -113,8 +113,8 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 	c.config, err = rules.Parse(files, false)
 	require.NoError(t, err)
 
-	w := newWeir(t, freeport.Addr(t), func(line string) bool { return strings.Contains(line, "without a data directory") },
-		"--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir, "--envoy-fields")
+	memoryOnly := func(line string) bool { return strings.Contains(line, "without a data directory") }
+	w := newWeir(t, freeport.Addr(t), memoryOnly, "--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir, "--envoy-fields")
 	w.HTTP = freeport.Addr(t)
 	w.Start()
 	redisSocket := startRedis(t)
@@ -154,7 +154,8 @@ func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string)
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+addrs[3],
-		"STATS_FLUSH_INTERVAL="+flushEvery.String(), "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "REDIS_SOCKET_TYPE=unix",
+		"STATS_FLUSH_INTERVAL="+flushEvery.String(), "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit",
+		"REDIS_SOCKET_TYPE=unix",
 		"REDIS_URL="+redis, "HOST=127.0.0.1", "PORT="+port(0), "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port(1),
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+port(2), "LIMIT_RESPONSE_HEADERS_ENABLED=true")
 	var log strings.Builder
@@ -245,13 +246,10 @@ func (c *comparison) pairs(requests int, oneHit bool) bool {
 // values checks the requests that weir decides differently on purpose.
 func (c *comparison) values() {
 	c.flush()
-	ask := func(service rlsv3.RateLimitServiceClient, hits uint64, key, value string) (*rlsv3.RateLimitResponse, error) {
-		return service.ShouldRateLimit(c.Context(), &rlsv3.RateLimitRequest{Domain: "shop",
+	left := func(service rlsv3.RateLimitServiceClient, hits uint64, key, value string) uint32 {
+		out, err := service.ShouldRateLimit(c.Context(), &rlsv3.RateLimitRequest{Domain: "shop",
 			Descriptors: []*descriptorv3.RateLimitDescriptor{{HitsAddend: wrapperspb.UInt64(hits),
 				Entries: []*descriptorv3.RateLimitDescriptor_Entry{{Key: key, Value: value}}}}})
-	}
-	left := func(service rlsv3.RateLimitServiceClient, hits uint64, key, value string) uint32 {
-		out, err := ask(service, hits, key, value)
 		require.NoError(c, err)
 		return out.Statuses[0].LimitRemaining
 	}
@@ -492,6 +490,7 @@ func TestForeignRateLimitFiles(t *testing.T) {
 var (
 	randomKeys   = []string{"a", "a", "b", "ab", "a_b", "b*"}
 	randomValues = []string{"", "", "x", "xy", "x*", "*", "b", "q.r", "192.0.2.7", "k:v|w"}
+	randomFlags  = []string{"shadow_mode", "quota_mode", "detailed_metric", "value_to_metric", "share_threshold"}
 	units        = []string{"second", "minute", "hour", "day", "week", "month", "YEAR"}
 )
 
@@ -520,7 +519,7 @@ func (c *comparison) descriptors(indent string, levels int) string {
 		}
 		taken[name] = true
 		fmt.Fprintf(&b, "%s- key: %q\n%s  value: %q\n", indent, key, indent, value)
-		for _, flag := range []string{"shadow_mode", "quota_mode", "detailed_metric", "value_to_metric", "share_threshold"} {
+		for _, flag := range randomFlags {
 			if c.rand.IntN(4) == 0 && (flag != "share_threshold" || strings.HasSuffix(name, "*")) {
 				fmt.Fprintf(&b, "%s  %s: true\n", indent, flag)
 			}

@@ -12,7 +12,8 @@ import (
 // has one.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(shop), "tenant=t&op=read&id=1")
-	f.Add([]byte("domain: shop\ndescriptors: [{key: 'a*', share_threshold: true, rate_limit: {unlimited: yes}}]"), "a*=")
+	f.Add([]byte("domain: shop\ndescriptors: [{key: 'a*', share_threshold: yes, rate_limit: {unlimited: yes}}]"),
+		"a*=")
 	f.Fuzz(func(t *testing.T, text []byte, descriptor string) {
 		c, err := rules.Parse([]rules.File{{Name: "f", Data: text}}, false)
 		if (c == nil) != (err != nil) {
