@@ -114,7 +114,8 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 	require.NoError(t, err)
 
 	memoryOnly := func(line string) bool { return strings.Contains(line, "without a data directory") }
-	w := newWeir(t, freeport.Addr(t), memoryOnly, "--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir, "--envoy-fields")
+	w := newWeir(t, freeport.Addr(t), memoryOnly, "--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir,
+		"--envoy-fields")
 	w.HTTP = freeport.Addr(t)
 	w.Start()
 	redisSocket := startRedis(t)
