@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,26 +21,30 @@ func writeLimits(t *testing.T, text string) (path string) {
 	return path
 }
 
-// TestServeEnvoyConfig checks that a server answers by the limits of files, and sends the fields if it should.
+// TestServeEnvoyConfig checks that a server answers by the limits of files, sends the fields if it should, and still
+// has the counts after a restart.
 func TestServeEnvoyConfig(t *testing.T) {
 	one := writeLimits(t, "domain: web\ndescriptors: [{key: user, rate_limit: {unit: year, requests_per_unit: 3}}]")
 	two := writeLimits(t, "domain: web\ndescriptors: [{key: team, rate_limit: {unit: year, requests_per_unit: 5}}]")
-	p := start(t, "--rls=127.0.0.1:0", "--envoy-config="+one+","+filepath.Dir(two), "--envoy-merge-domains",
-		"--envoy-fields")
-	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	defer conn.Close()
-	d := func(key string) *rlspb.Descriptor {
-		return &rlspb.Descriptor{Entries: []*rlspb.Entry{{Key: []byte(key), Value: []byte("a")}}}
+	dir := t.TempDir()
+	for run := range uint32(2) {
+		p := start(t, "--data-dir="+dir, "--rls=127.0.0.1:0", "--envoy-config="+one+","+filepath.Dir(two),
+			"--envoy-merge-domains", "--envoy-fields")
+		conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		d := func(key string) *rlspb.Descriptor {
+			return &rlspb.Descriptor{Entries: []*rlspb.Entry{{Key: []byte(key), Value: []byte("a")}}}
+		}
+		out, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(),
+			&rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{d("user"), d("team")}})
+		require.NoError(t, err)
+		require.Equal(t, 2-run, out.Statuses[0].LimitRemaining)
+		require.Equal(t, 4-run, out.Statuses[1].LimitRemaining)
+		require.Equal(t, "RateLimit-Limit", out.ResponseHeadersToAdd[0].Key)
+		require.Equal(t, "3", out.ResponseHeadersToAdd[0].Value)
+		require.NoError(t, conn.Close())
+		p.stop()
 	}
-	out, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(),
-		&rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{d("user"), d("team")}})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, out.Statuses[0].LimitRemaining)
-	require.EqualValues(t, 4, out.Statuses[1].LimitRemaining)
-	require.Equal(t, "RateLimit-Limit", out.ResponseHeadersToAdd[0].Key)
-	require.Equal(t, "3", out.ResponseHeadersToAdd[0].Value)
-	p.stop()
 }
 
 // TestWrongEnvoyFlags checks that weir serve and weir doctor refuse the same.
@@ -64,7 +69,8 @@ func TestWrongEnvoyFlags(t *testing.T) {
 	} {
 		s, err := parse(append(args, "--listen=127.0.0.1:0", "--http=", "--data-dir=")...)
 		require.NoError(t, err)
-		require.Contains(t, refusal(t, serveCommand(append(args, "--data-dir=")...)), want)
+		_, err = s.envoyLimits(s.logger())
+		require.ErrorContains(t, errors.Join(s.check(), err), want)
 		d := doctorCmd{serveCmd: s}
 		require.ErrorContains(t, d.subject().Mistakes, want)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/weir-project/weir/internal/rlspb"
 )
 
+const tooLong = "the keys and values down to a descriptor must have at most %d bytes"
+
 const unitNames = "second, minute, hour, day, week, month or year"
 
 // Config is a checked configuration.
@@ -118,6 +120,9 @@ func (b *builder) descriptors(n *node, parent string, all []Descriptor, depth in
 		case depth > MaxDepth:
 			b.fail(d.line, path, "descriptors must be at most %d inside each other", MaxDepth)
 			return
+		case len(path) > MaxPathBytes:
+			b.fail(d.line, parent, tooLong, MaxPathBytes)
+			continue
 		case d.Key == "":
 			b.fail(d.line, fmt.Sprintf("%s.descriptors[%d]", parent, i), "key must not be empty")
 			continue

@@ -37,7 +37,8 @@ func (n *node) find(e *rlspb.Entry, buf *[]byte) step {
 		return step{child, byValue}
 	}
 	for _, child := range n.wildcards {
-		if prefix := child.name[:len(child.name)-1]; len(*buf) >= len(prefix) && string((*buf)[:len(prefix)]) == prefix {
+		n := len(child.name) - 1
+		if len(*buf) >= n && string((*buf)[:n]) == child.name[:n] {
 			return step{child, byWildcard}
 		}
 	}

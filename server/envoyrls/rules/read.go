@@ -213,6 +213,9 @@ func (r *reader) descriptor(n *yaml.Node, parent string, i, depth int) (d Descri
 	if d.Key != "" {
 		path = parent + "." + d.composite()
 	}
+	if len(path) > MaxPathBytes {
+		return d, r.fail(n, parent, tooLong, MaxPathBytes)
+	}
 	for word, to := range map[string]*bool{"shadow_mode": &d.ShadowMode, "quota_mode": &d.QuotaMode,
 		"detailed_metric": &d.DetailedMetric, "value_to_metric": &d.ValueToMetric,
 		"share_threshold": &d.ShareThreshold} {

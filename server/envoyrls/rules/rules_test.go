@@ -113,8 +113,8 @@ func TestMerge(t *testing.T) {
 	one := "domain: d\ndescriptors: [{key: a, value: 'x*', rate_limit: {unit: day, requests_per_unit: 1}}]"
 	two := "domain: d\ndescriptors: [{key: a, value: 'xy*', rate_limit: {unit: day, requests_per_unit: 2}}]"
 	_, err := parse(false, one, two)
-	require.EqualError(t, err, "2.yaml: domain d: another file has this domain too: put its descriptors into one file, "+
-		"or allow several files of one domain")
+	require.EqualError(t, err, "2.yaml: domain d: another file has this domain too: put its descriptors into one "+
+		"file, or allow several files of one domain")
 	c, err := parse(true, one, two)
 	require.NoError(t, err)
 	m, _ := c.Domain([]byte("d")).Match(entries("a", "xyz"))
@@ -158,17 +158,18 @@ func TestErrors(t *testing.T) {
 		in("{key: k, keys: 1}"):     `unknown word "keys" here (did you mean key?)`,
 		in("{key: k, key: l}"):      "1.yaml:3: d.descriptors[0]: key is given twice",
 		in("{key: k, unit: day}"):   `1.yaml:3: d.descriptors[0]: unknown word "unit" here: it may have key, value, `,
-		in("{key: k}\n  - {key: k, value: v}\n  - {key: k_v}"): "1.yaml:5: d.k_v: the configuration has this descriptor twice",
-		in("{key: k, shadow_mode: maybe}"):                     `1.yaml:3: d.k: shadow_mode must be true or false, not "maybe"`,
+		in("{key: k}\n  - {key: k, value: v}\n  - {key: k_v}"): "1.yaml:5: d.k_v: the configuration has this " +
+			"descriptor twice",
+		in("{key: k, shadow_mode: maybe}"): `1.yaml:3: d.k: shadow_mode must be true or false, not "maybe"`,
 		in("{key: k, value: v, share_threshold: true}"): "1.yaml:3: d.k_v: share_threshold needs a value that ends " +
 			"with *",
-		limit(""):                           "1.yaml:3: d.k: unit must be second, minute, hour, day, week, month or year",
+		limit(""):                           "1.yaml:3: d.k: unit must be second, ",
 		limit("unit: unknown"):              `1.yaml:3: d.k: unit must be second, minute, hour, day, week, month or year, not "unknown"`,
 		limit("unit: none"):                 `not "none"`,
 		limit("unit: fortnight"):            `not "fortnight"`,
 		limit("unlimited: true, unit: day"): "1.yaml:3: d.k: unlimited must have no unit",
-		limit("unit: day, requests_per_unit: -1"): "1.yaml:3: d.k: requests_per_unit must be a whole number from 0 to " +
-			`4294967295, not "-1"`,
+		limit("unit: day, requests_per_unit: -1"): "1.yaml:3: d.k: requests_per_unit must be a whole number from " +
+			`0 to 4294967295, not "-1"`,
 		limit("unit: day, requests_per_unit: 4294967296"):        `not "4294967296"`,
 		limit("unit: day, requests_per_unit: 1.5"):               `not "1.5"`,
 		limit("unit: day, shadow_mode: true"):                    `1.yaml:3: d.k: rate_limit: unknown word "shadow_mode" here`,
@@ -178,7 +179,9 @@ func TestErrors(t *testing.T) {
 		"domain: d\ndescriptors: &a [{key: k, descriptors: *a}]": "descriptors must be at most 32 inside each other",
 		"domain: &a {<<: *a}":                                    "1.yaml:1: domain: must be text",
 		"domain: d\ndescriptors: [&a {<<: *a}]":                  "too many mappings in a file",
-		"domain: d" + strings.Repeat(" ", rules.MaxFileBytes):    "1.yaml: a file must have at most 1048576 bytes, not 1048585",
+		in("{key: " + strings.Repeat("k", rules.MaxPathBytes) + "}"): "1.yaml:3: d: the keys and values down to a " +
+			"descriptor must have at most 1024 bytes",
+		"domain: d" + strings.Repeat(" ", rules.MaxFileBytes): "1.yaml: a file must have at most 1048576 bytes, not 1048585",
 	} {
 		t.Run(text[:min(len(text), 60)], func(t *testing.T) {
 			c, err := parse(false, text)
@@ -207,6 +210,9 @@ func TestBounds(t *testing.T) {
 	}
 	_, err := rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: many}}, false)
 	require.EqualError(t, err, "s: d.100000: a configuration must have at most 100000 descriptors")
+	long := []rules.Descriptor{{Key: "k", Value: strings.Repeat("v", rules.MaxPathBytes)}}
+	_, err = rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: long}}, false)
+	require.EqualError(t, err, "s: d: the keys and values down to a descriptor must have at most 1024 bytes")
 	_, err = rules.Build([]rules.Source{{Name: "s", Domain: "d", Descriptors: many[1:]}}, false)
 	require.NoError(t, err)
 	deep := rules.Descriptor{Key: "k"}

@@ -8,10 +8,12 @@ const (
 	MaxFileBytes = 1 << 20
 	// MaxFiles bounds the files of a directory.
 	MaxFiles = 1000
-	// MaxDescriptors bounds the descriptors of a configuration: some 30 MB.
+	// MaxDescriptors bounds the descriptors of a configuration: some 30 MB with ordinary names.
 	MaxDescriptors = 100_000
 	// MaxDepth bounds the descriptors that are inside each other. Envoy sends a few entries in a descriptor.
 	MaxDepth = 32
+	// MaxPathBytes bounds the keys and values from a domain down to a descriptor: Envoy's are a few words.
+	MaxPathBytes = 1024
 	// maxErrors bounds the errors that are reported at once.
 	maxErrors = 20
 )
