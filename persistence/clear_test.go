@@ -19,7 +19,7 @@ func TestClearIsForGood(t *testing.T) {
 	}
 	require.NoError(t, n.Save())
 	require.NoError(t, n.Clear())
-	require.Zero(t, n.Len())
+	require.Zero(t, n.Len(0))
 	decide(t, n, takes(noon)[0])
 	require.NoError(t, n.Save())
 	crash := fs.CrashClone(vfs.CrashCloneCfg{})
@@ -27,7 +27,7 @@ func TestClearIsForGood(t *testing.T) {
 	require.ErrorIs(t, n.Clear(), ErrClosed)
 
 	again := mustStart(t, nodeOptions(t, crash, src))
-	require.EqualValues(t, 1, again.Len())
+	require.EqualValues(t, 1, again.Len(0))
 	require.NoError(t, again.Close())
 }
 
@@ -47,7 +47,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 		return nil
 	}), src)
 	require.NoError(t, n.Save())
-	before := n.Len()
+	before := n.Len(0)
 	clearing.Store(true)
 	require.NoError(t, n.Clear())
 	crashes = append(crashes, mem.CrashClone(vfs.CrashCloneCfg{}))
@@ -58,7 +58,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	for i, crash := range crashes {
 		again := mustStart(t, nodeOptions(t, crash, src))
 		require.NotNil(t, again.Policies().Get([]byte("user")), "crash %d of %d", i, len(crashes))
-		found[again.Len()]++
+		found[again.Len(0)]++
 		require.NoError(t, again.Close())
 	}
 	require.Len(t, found, 2)

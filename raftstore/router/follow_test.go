@@ -265,7 +265,7 @@ func TestKeysAreCountedWhileGroupsDiffer(t *testing.T) {
 	key := keysOf(r, 1, 1)[0]
 	groups[3].fail(limiter.ErrTryAgain)
 	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), TTLNs: engine.Never})
-	require.EqualValues(t, 1, r.Len())
+	require.EqualValues(t, 1, r.Len(0))
 	require.EqualValues(t, 1, r.Stats().Keys)
 }
 

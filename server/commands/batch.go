@@ -19,11 +19,14 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
 		err = s.srv.Refused(service.ErrNoKey)
 	}
-	if err == nil && s.srv.cfg.BlacklistKey != "" {
-		err = checkNotBlacklist(s.srv, b.Ops[before:])
+	if err == nil && s.blacklist() != "" {
+		err = checkNotBlacklist(s, b.Ops[before:])
 	}
 	if err == nil && s.layouts != nil {
 		err = checkPlainNames(s.layouts, b.Ops[before:])
+	}
+	for i := before; s.database != 0 && err == nil && i < len(b.Ops); i++ {
+		err = arg.InDatabase(&b.Ops[i], s.database)
 	}
 	if err != nil {
 		b.Truncate(before)
