@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func TestClearIsForGood(t *testing.T) {
@@ -28,6 +30,31 @@ func TestClearIsForGood(t *testing.T) {
 
 	again := mustStart(t, nodeOptions(t, crash, src))
 	require.EqualValues(t, 1, again.Len(0))
+	require.NoError(t, again.Close())
+}
+
+// TestClearDatabaseIsForGood checks that a crash after FLUSHDB brings no key of the database back, and takes no other.
+func TestClearDatabaseIsForGood(t *testing.T) {
+	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
+	n := mustStart(t, nodeOptions(t, fs, src))
+	others := int64(0)
+	for _, op := range takes(noon) {
+		decide(t, n, op)
+		op.Key = engine.AppendStored(nil, 5, op.Key)
+		decide(t, n, op)
+		others++
+	}
+	require.Equal(t, others, n.Len(0))
+	require.Equal(t, others, n.Len(5))
+	require.NoError(t, n.Save())
+	require.NoError(t, n.ClearDatabase(0))
+	crash := fs.CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(t, n.Close())
+	require.ErrorIs(t, n.ClearDatabase(5), ErrClosed)
+
+	again := mustStart(t, nodeOptions(t, crash, src))
+	require.Zero(t, again.Len(0))
+	require.Equal(t, others, again.Len(5))
 	require.NoError(t, again.Close())
 }
 
