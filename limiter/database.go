@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/weir-project/weir/engine"
@@ -28,9 +27,10 @@ func NewDatabases(l Limiter) *Databases {
 // Backend returns the Limiter, for the optional interfaces that it may implement.
 func (d *Databases) Backend() Decider { return d.Decider }
 
-// Decide executes a pipeline; see Decider.
+// Decide executes a pipeline; see Decider. All of its operations are of one database: a client decides what it has sent
+// before it selects another one. Then a decision in database 0 costs nothing more.
 func (d *Databases) Decide(ops []engine.Op, out []engine.Decision) error {
-	if !slices.ContainsFunc(ops, elsewhere) {
+	if len(ops) == 0 || ops[0].Database == 0 {
 		return d.Decider.Decide(ops, out)
 	}
 	names := d.names.Get().(*storedNames)
@@ -40,7 +40,7 @@ func (d *Databases) Decide(ops []engine.Op, out []engine.Decision) error {
 	return d.Decider.Decide(ops, out)
 }
 
-// DecideAtomic executes a transaction; see Decider.
+// DecideAtomic executes a transaction; see Decider. Its operations may be of several databases.
 func (d *Databases) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	names := d.names.Get().(*storedNames)
 	defer d.names.Put(names)
@@ -48,8 +48,6 @@ func (d *Databases) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	defer names.restore(ops)
 	return d.Decider.DecideAtomic(ops, out)
 }
-
-func elsewhere(op engine.Op) bool { return op.Database != 0 }
 
 // storedNames are the stored names of operations while they are decided.
 type storedNames struct {

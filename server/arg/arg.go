@@ -46,13 +46,20 @@ func Fits(arity, n int) bool {
 	return n >= -arity
 }
 
-// CheckKey checks the length of a key: 1 to engine.MaxKeyLen bytes, or up to engine.MaxNameLen for the name of a
-// limiter of a policy.
+// CheckKey checks a key from a client: it has 1 to engine.MaxKeyLen bytes, or up to engine.MaxNameLen for the name of a
+// limiter of a policy, and is no stored name of a database.
 func CheckKey(key []byte) error {
+	if len(key) > 0 && len(key) <= engine.MaxKeyLen && key[0] != 0 && key[0] != 'p' {
+		return nil // nearly always
+	}
+	return checkKey(key)
+}
+
+func checkKey(key []byte) error {
 	if len(key) == 0 || len(key) > engine.MaxKeyLen && (!engine.Reserved(key) || len(key) > engine.MaxNameLen) {
 		return lengthError("key", engine.MaxKeyLen, key)
 	}
-	if (key[0] == 0 || key[0] == 'p') && engine.IsStored(key) {
+	if engine.IsStored(key) {
 		return errStoredName
 	}
 	return nil

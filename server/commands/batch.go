@@ -25,8 +25,8 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	if err == nil && s.layouts != nil {
 		err = checkPlainNames(s.layouts, b.Ops[before:])
 	}
-	for i := before; s.database != 0 && err == nil && i < len(b.Ops); i++ {
-		err = arg.InDatabase(&b.Ops[i], s.database)
+	if err == nil && s.database != 0 {
+		err = s.enterDatabase(b.Ops[before:])
 	}
 	if err != nil {
 		b.Truncate(before)
@@ -40,6 +40,14 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	}
 	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
+}
+
+// enterDatabase puts operations into the selected database, which is not 0.
+func (s *Session) enterDatabase(ops []engine.Op) (err error) {
+	for i := 0; err == nil && i < len(ops); i++ {
+		err = arg.InDatabase(&ops[i], s.database)
+	}
+	return err
 }
 
 // openBatch makes b the session's batch.

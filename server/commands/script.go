@@ -251,8 +251,8 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 		}
 	}
 	s.batch = waiting
-	for i := 0; s.database != 0 && err == nil && i < len(b.Ops); i++ {
-		err = arg.InDatabase(&b.Ops[i], s.database)
+	if err == nil && s.database != 0 {
+		err = s.enterDatabase(b.Ops)
 	}
 	if err != nil {
 		return 0, err
