@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,6 +26,7 @@ import (
 //
 //	restart   run the vectors, print READY, wait for a line, run them again
 //	password  run them with the password; be refused with a wrong one and with none
+//	database  run them in database 1, which a URL names where the client takes one
 //
 // The program prints DONE at the end and exits with status 0. It writes every difference, and every line that the
 // client logs, to standard error.
@@ -100,6 +102,7 @@ func TestForeign(t *testing.T) {
 					p := program{dir: dir, argv: append(l.program[:len(l.program):len(l.program)], client)}
 					t.Run("Restart", p.testRestart)
 					t.Run("Password", p.testPassword)
+					t.Run("Database", p.testDatabase)
 					t.Run("SeesDifferences", p.testSeesDifferences)
 				})
 			}
@@ -259,6 +262,21 @@ func (p program) testPassword(t *testing.T) {
 	usual := w.excused
 	w.excused = func(line string) bool { return usual(line) || strings.Contains(line, "too many failed logins") }
 	p.start(t, "password", vectorsFile, w, password).end()
+}
+
+// testDatabase checks that the program gets the same answers in database 1, and leaves database 0 as it is.
+func (p program) testDatabase(t *testing.T) {
+	w := startWeir(t)
+	ask := func(args ...string) string {
+		t.Helper()
+		reply, err := w.ask(args...)
+		require.NoError(t, err)
+		return fmt.Sprintf("%s", reply)
+	}
+	ask("SET", "of zero", "1")
+	p.start(t, "database", vectorsFile, w).end()
+	require.Contains(t, ask("INFO", "keyspace"), "db0:keys=1,")
+	require.Regexp(t, `db1:keys=[1-9]`, ask("INFO", "keyspace"))
 }
 
 // testSeesDifferences gives the program vectors with one wrong value. The program must report each of them.
