@@ -33,16 +33,16 @@ func TestDatabasesKeepTheirKeys(t *testing.T) {
 	}
 	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 10"))
 	fill := "RL.FIXED k FOREVER 5; RL.CHECK p k; SET s v; INCR n; RL.ACQUIRE slots 2 0 HOLDER me; RL.BLOCK b FOREVER; " +
-		"RL.RESERVE p held 4 1m ID hold; RL.FIXED once FOREVER 5 ID x; RL.FIXED once FOREVER 5 ID x"
-	want := "1 4 0 -1 5; 1 9 0 -1 10 p; OK; 1; 1 1 0 -1 2 me; OK; 1 6 0 -1 10 hold; 1 4 0 -1 5; 1 4 0 -1 5"
+		"RL.RESERVE p held 4 1m ID hold; RL.FIXED once FOREVER 5 ID x; RL.FIXED once FOREVER 5 ID x; RL.CHECK p c p d COST 2"
+	want := "1 4 0 -1 5; 1 9 0 -1 10 p; OK; 1; 1 1 0 -1 2 me; OK; 1 6 0 -1 10 hold; 1 4 0 -1 5; 1 4 0 -1 5; 1 8 0 -1 10 p"
 	for _, database := range []string{"0", "3", "15"} {
 		require.Equal(t, "OK", c.say("SELECT "+database))
 		require.Equal(t, want, script(fill), "in database %s", database)
 	}
 	look := "DBSIZE; GET s; GET n; TTL k; EXISTS k policy|p|0|k; RL.HOLDS p held; TYPE policy|p|0|held; RL.FIXED b FOREVER 5"
-	seen := "8; v; 1; -1; 2; 0 hold 4 0 60000 return; fixed; 0 0 -1 -1 5"
+	seen := "10; v; 1; -1; 2; 0 hold 4 0 60000 return; fixed; 0 0 -1 -1 5"
 	require.Equal(t, seen, script(look))
-	names := "b k n once policy|p|0|held policy|p|0|k s slots"
+	names := "b k n once policy|p|0|c policy|p|0|d policy|p|0|held policy|p|0|k s slots"
 	sorted := func(reply string) string {
 		words := strings.Fields(reply)
 		slices.Sort(words)
@@ -52,16 +52,17 @@ func TestDatabasesKeepTheirKeys(t *testing.T) {
 	require.Equal(t, "0 "+names, sorted(c.say("SCAN 0 COUNT 10000")))
 	require.Contains(t, " "+names+" ", " "+c.say("RANDOMKEY")+" ")
 	require.Equal(t, names, sorted(other.say("KEYS *")))
-	require.Contains(t, c.say("INFO keyspace"), "db0:keys=8,expires=8,avg_ttl=0\r\ndb3:keys=8,expires=8,avg_ttl=0\r\n"+
-		"db15:keys=8,")
+	require.Contains(t, c.say("INFO keyspace"), "db0:keys=10,expires=10,avg_ttl=0\r\ndb3:keys=10,expires=10,avg_ttl=0\r\n"+
+		"db15:keys=10,")
 	require.Contains(t, c.say("CLIENT LIST"), " db=15 ")
 	require.Contains(t, other.say("CLIENT INFO"), " db=0 ")
 
 	require.Equal(t, "b", c.value("RL.INSPECT b").get("blocked_by").text)
 	require.Equal(t, "policy|p|0|k", c.value("RL.EXPLAIN RL.CHECK p k").get("limiter").text)
 	require.Equal(t, "1; 1; 1", script("RL.UNBLOCK b; RL.RESET policy|p|0|k; RL.CANCEL hold"))
-	require.Equal(t, "OK; 0; OK; 8", script("FLUSHDB; DBSIZE; SELECT 3; DBSIZE"))
-	require.Equal(t, "8", other.say("DBSIZE"))
+	require.Equal(t, "OK; 0; OK; 10", script("FLUSHDB; DBSIZE; SELECT 3; DBSIZE"))
+	require.Equal(t, "10", other.say("DBSIZE"))
+	require.Equal(t, "0 ", flat(t, other.raw("RL.HOLDS", "p", mark+"3|held")), "no client may send a stored name")
 	require.Equal(t, "RESET", c.say("RESET"))
 	require.Equal(t, seen, script(look), "after RESET in database 0")
 	require.Equal(t, "OK", c.say("FLUSHDB"))
