@@ -124,6 +124,13 @@ func TestSelectInATransaction(t *testing.T) {
 	require.Equal(t, "1", c.say("GET n"))
 	c.say("SELECT 0")
 	require.Equal(t, "1", c.say("GET n"))
+	for _, send := range []string{"MULTI", "FLUSHDB", "SELECT 2"} {
+		c.say(send)
+	}
+	require.Equal(t, "OK OK", c.say("EXEC"))
+	require.Equal(t, "2", c.say("GET n"), "FLUSHDB is of the database before the SELECT")
+	c.say("SELECT 0")
+	require.Equal(t, "0", c.say("DBSIZE"))
 }
 
 // TestOthersHearOfDatabases checks what other clients see of a command in a database: MONITOR, messages, events and the
