@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// Databases is the number of databases. Limiters, strings, holds and blocks of single keys are of one database. Policies
-// and blocks everywhere are common to all.
+// Databases is the number of databases. Limiters, strings, holds and blocks of single keys are of one database.
+// Policies and blocks everywhere are common to all.
 const Databases = rule.Databases
 
 // MaxDatabaseKeyLen bounds a key of a database other than 0, and MaxDatabaseIDLen the id of a hold, in bytes: their

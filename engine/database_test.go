@@ -33,7 +33,8 @@ func bucketOp(key string) engine.Op {
 // TestStoredNames checks that a stored name gives back the database and the name, and is in the slot of the name.
 func TestStoredNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range []string{"k", "{tag}k", "ip:192.0.2.1", "a|b", "\x00db", "\x00dbx|k", "policy", "policy|", "policy|p",
+	for _, name := range []string{"k", "{tag}k", "ip:192.0.2.1", "a|b", "\x00db", "\x00dbx|k", "policy", "policy|",
+		"policy|p",
 		"policy|p|0|k", "policy|p|7|{tag}k", "policy|p|9|k", strings.Repeat("k", engine.MaxDatabaseKeyLen)} {
 		for database := range engine.Databases {
 			stored := engine.AppendStored(nil, database, []byte(name))
@@ -68,11 +69,12 @@ func TestDatabasesShareNothing(t *testing.T) {
 				key := []byte(fmt.Sprint("key:", i))
 				op := bucketOp(string(key))
 				require.EqualValues(t, op.Limit.Max-1, do(database, op).Remaining)
-				require.EqualValues(t, 9, do(database, engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: key, Cost: 1}).Remaining)
+				require.EqualValues(t, 9, do(database, check(1, "p", string(key))).Remaining)
 			}
 			do(database, engine.Op{Code: engine.OpBlock, Key: []byte("key:1"), TTLNs: 1e12})
 			do(database, engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 1e12})
-			do(database, engine.Op{Code: engine.OpReserve, Text: []byte("p"), Key: []byte("held"), ID: []byte("id"), Cost: 5, TTLNs: 1e12})
+			do(database, engine.Op{Code: engine.OpReserve, Text: []byte("p"), Key: []byte("held"), ID: []byte("id"),
+				Cost: 5, TTLNs: 1e12})
 		}
 		do(0, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:192.0.2.1"), TTLNs: 1e12})
 		const keys = 100 + 200 + 1 + 2
@@ -94,10 +96,10 @@ func TestDatabasesShareNothing(t *testing.T) {
 		require.Zero(t, length(1))
 		require.EqualValues(t, keys+1, length(0))
 		require.EqualValues(t, keys, length(2))
-		require.EqualValues(t, 10, do(1, engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte("held"), Cost: 0}).Remaining)
+		require.EqualValues(t, 10, do(1, check(0, "p", "held")).Remaining)
 		commit := storedIn(1, engine.Op{Code: engine.OpCommit, Key: []byte("id")})
 		require.Equal(t, engine.NoHold, decideAt(table, at, commit).Status)
-		require.EqualValues(t, 5, do(2, engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte("held"), Cost: 0}).Remaining)
+		require.EqualValues(t, 5, do(2, check(0, "p", "held")).Remaining)
 		flush(0)
 		require.EqualValues(t, 1, length(0), "the block everywhere stays")
 		require.Zero(t, do(2, denied).Allowed)

@@ -290,8 +290,8 @@ func TestAClearOfSomeGroups(t *testing.T) {
 	require.ErrorIs(t, r.Clear(), limiter.ErrTryAgain)
 }
 
-// TestAFlushOfSomeGroups checks that FLUSHDB empties its database in every group, leaves the blocks everywhere, and says
-// which groups have not done it.
+// TestAFlushOfSomeGroups checks that FLUSHDB empties its database in every group, leaves the blocks everywhere, and
+// says how many groups have done it.
 func TestAFlushOfSomeGroups(t *testing.T) {
 	r, groups := newTest(t, 4)
 	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never})

@@ -49,8 +49,9 @@ func TestDatabasesAsRedisKeepsThem(t *testing.T) {
 type databaseSource struct{ *rand.Rand }
 
 // databaseCalls are the commands. k is a key, v a value, and d a database.
-var databaseCalls = strings.Split("SELECT d|SELECT d|SELECT d|SET k v|SET k v NX|GET k|MGET k k|DEL k|DEL k k|EXISTS k k|INCR k|"+
-	"APPEND k v|GETDEL k|TYPE k|TTL k|DBSIZE|KEYS *|KEYS k*|KEYS *2|INFO keyspace|EVALSHA k|SELECT 16|SELECT x|SELECT -1", "|")
+var databaseCalls = strings.Split("SELECT d|SELECT d|SELECT d|SET k v|SET k v NX|GET k|MGET k k|DEL k|DEL k k|"+
+	"EXISTS k k|INCR k|APPEND k v|GETDEL k|TYPE k|TTL k|DBSIZE|KEYS *|KEYS k*|KEYS *2|INFO keyspace|EVALSHA k|"+
+	"SELECT 16|SELECT x|SELECT -1", "|")
 
 // oneStep are the commands that a transaction of weir carries out in their order.
 var oneStep = []string{"SELECT", "SET", "GET", "MGET", "DEL", "INCR", "APPEND", "GETDEL"}
