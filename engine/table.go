@@ -102,8 +102,8 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys of all databases that are not idle. After a change of a definition, the first call brings all limiters
-// of policies up to date. Like Collect, it drops idle entries. The limiters of a policy for a
+// Len returns the number of keys of all databases that are not idle. After a change of a definition, the first call
+// brings all limiters of policies up to date. Like Collect, it drops idle entries. The limiters of a policy for a
 // key that share a bundle count until all of them are idle. On a replica, its
 // stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {

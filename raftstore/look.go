@@ -19,8 +19,8 @@ func (n *Node) Inspect(key []byte) (engine.Info, bool) {
 	return n.fsm.Table.Load().Inspect(n.reads.LookStamp(), key)
 }
 
-// Len returns the number of keys of a database that are not idle at the time of the last entry, which is at most about a second
-// old. It removes idle keys, so it cannot use a later time.
+// Len returns the number of keys of a database that are not idle at the time of the last entry, which is at
+// most about a second old. It removes idle keys, so it cannot use a later time.
 func (n *Node) Len(database int) int64 {
 	return n.fsm.Table.Load().LenWithin(n.fsm.LastStamp(), database, n.owned())
 }

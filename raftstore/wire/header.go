@@ -26,7 +26,8 @@ import (
 // Format 12 adds no operation. Format 13 adds the binding of an ID in the group of a key, while the first group carries
 // out the request. Format 14 adds the extension of a hold, a hold that keeps its units, the report of what was used
 // so far, requests with alternatives, more holds on a limiter, NOTIFY and RECORD of policies, the event of a hold
-// that ends by itself, and databases other than 0. RulesOf returns the rules by which tables decide from the first entry of a format on.
+// that ends by itself, and databases other than 0. RulesOf returns the rules by which tables decide from the first entry
+// of a format on.
 const Oldest, Version = 4, 14
 
 // first is the lowest format of an entry. Weir 0.1.0 writes the operations of Oldest in any format from first on.

@@ -32,8 +32,8 @@ func connectionCommands() []*command {
 			run: runSelect, params: []param{{"index", "0 to 15; a new connection, and one after `RESET`, is in 0"}},
 			details: "Limiters, usage of policies, strings, holds, and blocks of a key are of one database. Policies " +
 				"with their overrides, users, and blocks `EVERYWHERE` are common; such a block is made and lifted in " +
-				"database 0, and so is the set of blocked addresses. In another database a key has at most 507 bytes, " +
-				"and the id of a hold 59. HTTP and gRPC use database 0. `SWAPDB`, `MOVE` and `COPY` are refused.",
+				"database 0, and so is the set of blocked addresses. In another database a key has at most 507 " +
+				"bytes, and the id of a hold 59. HTTP and gRPC use database 0. `SWAPDB`, `MOVE` and `COPY` are refused.",
 			reply: "OK. In a cluster an error, for 1 to 15, while some node may not know databases."},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth",
 			run: runQuit, atOnce: true, pubsub: true},

@@ -80,7 +80,8 @@ func TestSelectIsRefused(t *testing.T) {
 	require.Contains(t, c.say("CLIENT INFO"), " db=0 ")
 	reserved := "-ERR keys that begin with"
 	for _, key := range []string{mark + "3|k", "policy|p|0|" + mark + "3|k"} {
-		for _, send := range [][]string{{"RL.FIXED", key, "1d", "5"}, {"SET", key, "v"}, {"RL.RESET", key}, {"RL.REFUND", key, "1"},
+		for _, send := range [][]string{
+			{"RL.FIXED", key, "1d", "5"}, {"SET", key, "v"}, {"RL.RESET", key}, {"RL.REFUND", key, "1"},
 			{"RL.BLOCK", key, "1m"}, {"RL.COMMIT", key, "1"}, {"RL.CHECK", "p", "a", "p", key},
 			{"RL.RESERVE", "p", "k", "1", "1m", "ID", key}} {
 			require.Contains(t, c.raw(send...), reserved, "%q", send)
@@ -189,7 +190,8 @@ func compareDatabases(t *testing.T, random *rand.Rand) {
 	for i, srv := range servers {
 		boss := srv.client(t)
 		for _, send := range []string{"RL.POLICY SET p LIMIT FIXED 1d 30 LIMIT TOKENBUCKET 1/h 40",
-			"RL.POLICY SET named LIMIT FIXED 1d 30 LAYOUT app:{policy}:{key}", "RL.POLICY OVERRIDE p app:* LIMIT FIXED 1d 50"} {
+			"RL.POLICY SET named LIMIT FIXED 1d 30 LAYOUT app:{policy}:{key}",
+			"RL.POLICY OVERRIDE p app:* LIMIT FIXED 1d 50"} {
 			require.NotContains(t, boss.say(send), "-ERR")
 		}
 		clients[i] = srv.client(t)
@@ -204,7 +206,8 @@ func compareDatabases(t *testing.T, random *rand.Rand) {
 	for range 3000 {
 		send := anyCommand(random, clients[0].sess.srv.table)
 		cmd, err := clients[0].sess.srv.table.resolve(bytesOf(send...))
-		if err == nil && (slices.Contains(otherwise, cmd.Full) || cmd.top().name == "RL.POLICY" || slices.ContainsFunc(send, isEverywhere)) {
+		if err == nil && (slices.Contains(otherwise, cmd.Full) || cmd.top().name == "RL.POLICY" ||
+			slices.ContainsFunc(send, isEverywhere)) {
 			continue
 		}
 		replies := [2]string{}
