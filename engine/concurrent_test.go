@@ -151,7 +151,7 @@ func TestConcurrentEverything(t *testing.T) {
 				table.Scan(g.at, 0, 100, func([]byte, engine.Algorithm) {})
 			case 2:
 				table.Inspect(g.at, ops[0].Key)
-				table.RandomKey(g.at, uint64(i))
+				table.RandomKey(g.at, uint64(i), 0)
 			case 3:
 				table.Collect(g.at, 10)
 			case 4:

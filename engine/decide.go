@@ -81,6 +81,10 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 			t.changePolicy(at, &ops[i], &out[i])
 			continue
 		}
+		if ops[i].Code == OpFlush {
+			t.flush(&ops[i], &out[i])
+			continue
+		}
 		h, s := t.find(ops[i].Key)
 		s.enter(at)
 		if s.do(h, &ops[i], &out[i]); ops[i].Code >= OpCheck {
@@ -111,7 +115,7 @@ func (t *Table) wide(op *Op) bool {
 // deadlock.
 func (t *Table) involved(ops []Op, list []int) []int {
 	for i := range ops {
-		if ops[i].Code == OpPolicy || t.changesEverywhere(&ops[i]) {
+		if ops[i].Code == OpPolicy || ops[i].Code == OpFlush || t.changesEverywhere(&ops[i]) {
 			return t.everyShard(list[:0])
 		}
 		list = append(list, t.shardNumber(ops[i].Key))

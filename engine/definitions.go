@@ -225,6 +225,7 @@ func (p *Policy) lookup(key []byte, nowNs int64, aging bool) (limits []PolicyLim
 	if !p.overridden {
 		return p.dated, since
 	}
+	_, key = rule.CutDatabase(key)
 	ended := func(o *Override) {
 		if o.from != (boundary{}) && len(o.Limits) > 0 {
 			since = since.Later(rule.Moment{AtNs: o.UntilNs})
@@ -303,6 +304,7 @@ func (p *Policy) limitChanges(key []byte, number int, old *Limit, untilNs int64)
 type definitions []definition
 
 func (p *Policy) definitionsOf(key []byte) (all definitions) {
+	_, key = rule.CutDatabase(key)
 	add := func(d definition) {
 		if len(d.limits) > 0 && (d.pattern == "" || matches(d.pattern, key)) {
 			all = append(all, d)

@@ -41,14 +41,15 @@ var partsOfARequest = map[string]func(*engine.Op){
 
 // noPartsOfARequest are the other fields of an operation, with the reason.
 var noPartsOfARequest = map[string]string{
-	"Dry":    "a dry run uses no ID",
-	"forced": "set by the engine",
-	"ID":     "names the request",
-	"Asks":   "is the fingerprint",
-	"From":   "says who asks, not what: a client that moves to another network repeats its request",
-	"Incr":   "no command with an increment takes an ID",
-	"Policy": "no command that changes a policy takes an ID",
-	"Script": "no script takes an ID",
+	"Dry":      "a dry run uses no ID",
+	"forced":   "set by the engine",
+	"Database": "is in the stored names, and an ID belongs to a stored name",
+	"ID":       "names the request",
+	"Asks":     "is the fingerprint",
+	"From":     "says who asks, not what: a client that moves to another network repeats its request",
+	"Incr":     "no command with an increment takes an ID",
+	"Policy":   "no command that changes a policy takes an ID",
+	"Script":   "no script takes an ID",
 }
 
 // TestAFingerprintCoversARequest checks that each field of an operation is a part of the fingerprint, or is known not

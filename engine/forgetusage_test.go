@@ -29,7 +29,7 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 		"has":     func(t *testing.T, table *engine.Table) { require.False(t, table.Has(at, []byte("policy|p|0|k0"))) },
 		"len":     func(t *testing.T, table *engine.Table) { require.Zero(t, table.Len(at)) },
 		"stats":   func(t *testing.T, table *engine.Table) { require.Zero(t, table.Stats(at).Keys) },
-		"random":  func(t *testing.T, table *engine.Table) { require.Nil(t, table.RandomKey(at, 7)) },
+		"random":  func(t *testing.T, table *engine.Table) { require.Nil(t, table.RandomKey(at, 7, 0)) },
 		"refund": func(t *testing.T, table *engine.Table) {
 			refund := engine.Op{Code: engine.OpRefund, Key: []byte("policy|p|0|k0"), Cost: 1}
 			require.EqualValues(t, -1, decideAt(table, at, refund).Remaining)

@@ -23,7 +23,7 @@ const maxForgotten = 16
 // flushForgotten removes the usage that was recorded as forgotten. Every function that looks up limiters in a
 // shard calls it first.
 func (s *shard) flushForgotten() {
-	if len(s.forgotten) > 0 {
+	if len(s.forgotten) > 0 || s.flushed != 0 {
 		s.forgetUsage()
 	}
 }
@@ -43,14 +43,17 @@ func (s *shard) forgetUsage() {
 	for _, r := range found {
 		s.EachCell(r, func(c *store.Cell) {
 			if s.isForgotten(c) {
-				s.Drop(c)
+				s.dropForgotten(c)
 			}
 		})
 	}
-	s.forgotten = nil
+	s.forgotten, s.flushed = nil, 0
 }
 
 func (s *shard) isForgotten(c *store.Cell) bool {
+	if s.isFlushed(c) {
+		return true
+	}
 	policy, limit, _, ok := SplitName(c.Key)
 	if !ok || c.Space != store.Limiters {
 		return false

@@ -221,19 +221,27 @@ func (s *shard) liveLimiter(key []byte) bool {
 	return c.Live
 }
 
-// RandomKey returns a copy of a random key that is not idle, or nil. pick is a random number.
-func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
+// RandomKey returns a copy of the stored name of a random key of a database that is not idle, or nil. pick is a random
+// number. It visits more of the table if the database has few of the keys.
+func (t *Table) RandomKey(at Stamp, pick uint64, database int) (key []byte) {
 	seen := uint64(0)
 	visit := func(k []byte, _ Algorithm) {
+		if rule.DatabaseOf(k) != database {
+			return
+		}
 		// Reservoir sampling over the visited segments.
 		if seen++; pick%seen == 0 {
 			key = append(key[:0], k...)
 		}
 		pick = pick*6364136223846793005 + 1442695040888963407
 	}
-	cursor := t.Scan(at, pick>>(64-CursorBits), 1, visit)
-	if key == nil && cursor == 0 {
-		t.Scan(at, 0, 1, visit)
+	for cursor, again := pick>>(64-CursorBits), true; key == nil; {
+		if cursor = t.Scan(at, cursor, 1, visit); cursor == 0 {
+			if !again {
+				return key
+			}
+			again = false
+		}
 	}
 	return key
 }

@@ -297,8 +297,8 @@ func TestScanSeesEveryKey(t *testing.T) {
 	for n := range keys - 60 {
 		require.True(t, seen[string(keyOf(n))], "key %d", n)
 	}
-	require.NotNil(t, table.RandomKey(at, 12345))
+	require.NotNil(t, table.RandomKey(at, 12345, 0))
 	at.NowNs += dayNs
 	require.Zero(t, table.Scan(at, 0, 1_000_000, func(key []byte, _ engine.Algorithm) { t.Fatalf("%x is idle", key) }))
-	require.Nil(t, table.RandomKey(at, 12345))
+	require.Nil(t, table.RandomKey(at, 12345, 0))
 }

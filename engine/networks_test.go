@@ -92,7 +92,7 @@ func (b naiveBlocks) requireBlocks(t *testing.T, table *engine.Table, at engine.
 	all, ofMembers := blocks.Len()
 	require.EqualValues(t, len(keys), all)
 	require.EqualValues(t, len(members), ofMembers)
-	require.EqualValues(t, foreign, table.Len(at)-table.LenWithin(at, slots))
+	require.EqualValues(t, foreign, table.Len(at)-table.LenWithin(at, 0, slots))
 	var walked []string
 	last := uint64(0)
 	for position, member := range blocks.Members(0) {

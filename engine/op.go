@@ -48,6 +48,8 @@ const (
 	// write the events of the hold named Key if it has ended by itself, and no event has told so; see Table.Ended
 	OpEnd
 	OpCharge // take Cost units under the policy Text for Key, and under the pairs in Also, also if they do not fit
+	// remove everything of the database Cost but the blocks everywhere; Key is any key of the group
+	OpFlush
 	NumOps
 )
 
@@ -63,8 +65,11 @@ type Op struct {
 	// Keep makes OpReserve keep the units taken if the hold ends by itself. It makes OpCommit keep the hold open: Cost
 	// is what was used so far, and the rest stays held. It makes OpBlock leave a block of the key that does not end
 	// sooner.
-	Keep   bool
-	forced bool // also take units that do not fit, as far as the algorithm can represent them
+	Keep bool
+	// Database is the database of the names in an operation from a client. It is 0 in an operation with stored names,
+	// which the methods of Table take: see AppendStored.
+	Database uint8
+	forced   bool // also take units that do not fit, as far as the algorithm can represent them
 	// Else divides the pairs of an OpCheck or OpReserve into up to MaxAlternatives. The first alternative that admits
 	// all units pays. With Split, an alternative that does not admit them pays what it has left, and the next ones the
 	// rest; together they pay all units or none.

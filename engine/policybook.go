@@ -195,10 +195,10 @@ func (t *Table) forgetUsage(what forgottenUsage) {
 	}
 }
 
-// changesOnly reports whether all operations are policy changes, which look up no limiter.
+// changesOnly reports whether all operations change policies or empty databases, and look up no limiter.
 func changesOnly(ops []Op) bool {
 	for i := range ops {
-		if ops[i].Code != OpPolicy {
+		if ops[i].Code != OpPolicy && ops[i].Code != OpFlush {
 			return false
 		}
 	}

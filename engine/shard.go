@@ -21,6 +21,7 @@ type shard struct {
 	caughtUp     *Policies                       // the policies of the last catchUpOnce
 	caughtUpNs   int64                           // and the last end of an override before it
 	forgotten    []forgottenUsage                // usage to remove before any other access
+	flushed      uint16                          // databases to empty before any other access, as bits
 	scriptBuffer []byte                          // memory for the byte string that a script reads
 	fetched      uint64                          // keeps prefetches from being optimized away
 	checker      checker                         // used by checks whose first key is in this shard
@@ -39,7 +40,7 @@ func (s *shard) init(t *Table) {
 	s.Reset(&t.memory, t.opts.TrackChanges, t.hashKey, s.noteBlock)
 	s.OnCatchUp(s.catchUp, func() bool { return t.policies.Load().moves })
 	s.decided = decided{}
-	s.forgotten = nil
+	s.forgotten, s.flushed = nil, 0
 	s.heavy = heavy.NewCounter()
 }
 

@@ -61,7 +61,7 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 			case 0:
 				r.table.Scan(at, 0, 1000, func([]byte, engine.Algorithm) {})
 			case 1:
-				r.table.RandomKey(at, rng.Uint64())
+				r.table.RandomKey(at, rng.Uint64(), 0)
 			case 2:
 				r.table.StateHash(at)
 			case 3:

@@ -102,23 +102,38 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys that are not idle. After a change of a definition, the first call brings all limiters
-// of policies up to date. Like Collect, it drops idle entries. The limiters of a policy for a
+// Len returns the number of keys of all databases that are not idle. After a change of a definition, the first call
+// brings all limiters of policies up to date. Like Collect, it drops idle entries. The limiters of a policy for a
 // key that share a bundle count until all of them are idle. On a replica, its
 // stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {
+	for _, keys := range t.lens(at) {
+		n += keys
+	}
+	return n
+}
+
+// lens returns the number of keys of each database; see Len.
+func (t *Table) lens(at Stamp) (n [Databases]int64) {
 	set := t.policies.Load()
 	t.eachShard(at, func(s *shard) {
 		s.catchUpOnce(set)
 		s.CollectAll(s.pause)
-		n += s.Keys()
+		for database := range n {
+			n[database] += s.KeysIn(database)
+		}
 	})
 	return n
 }
 
-// LenWithin is Len without the keys of other groups, of which the table has only a block everywhere.
-func (t *Table) LenWithin(at Stamp, slots hashslot.Range) int64 {
-	return t.Len(at) - t.BlocksEverywhere(at).foreign(slots)
+// LenWithin is Len of one database, without the keys of other groups: the table has only blocks everywhere of them,
+// in database 0.
+func (t *Table) LenWithin(at Stamp, database int, slots hashslot.Range) int64 {
+	n := t.lens(at)[database]
+	if database == 0 {
+		n -= t.BlocksEverywhere(at).foreign(slots)
+	}
+	return n
 }
 
 // StatsWithin is Stats without the keys of other groups.
@@ -145,7 +160,7 @@ func (t *Table) Clear() {
 		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes() - s.ListBytes())
 		totals, decided := s.Counts, s.decided
 		s.init(t)
-		totals.Entries, totals.Blocked = s.Counts.Entries, 0
+		totals.Entries, totals.Blocked, totals.Elsewhere = s.Counts.Entries, 0, s.Counts.Elsewhere
 		s.Counts, s.decided = totals, decided
 		for _, b := range kept[s.number] {
 			s.keepBlock(b)

@@ -7,13 +7,14 @@ import (
 )
 
 // Limiter decides operations, as a server that runs alone or as a node of a cluster. All methods may be called from
-// many goroutines.
+// many goroutines. The names in operations are stored names: clients decide through Databases, and read through a
+// Reader.
 type Limiter interface {
 	Decider
-	View
+	State
 }
 
-// Decider is a Limiter without its reads. Who has only a Decider reads through a Reader.
+// Decider is a Limiter without its reads.
 type Decider interface {
 	// Now returns the stamp of a decision made now.
 	Now() engine.Stamp
@@ -24,6 +25,8 @@ type Decider interface {
 	DecideAtomic(ops []engine.Op, out []engine.Decision) error
 	// Clear deletes everything but the policies, in memory and on disk.
 	Clear() error
+	// ClearDatabase deletes everything of one database but the blocks everywhere, in memory and on disk.
+	ClearDatabase(database int) error
 	// Save writes all changes to disk and returns when they are on disk. It returns ErrNoDisk without a data directory.
 	Save() error
 	// LastSave returns when the last successful save ended, or the zero time before the first one.

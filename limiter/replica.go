@@ -48,8 +48,8 @@ type Replica interface {
 	// while another group has no leader.
 	ReadIndexOf(slot uint16) error
 	StaleForOf(slot uint16) time.Duration
-	// LenOf returns the number of keys in the slots of the group of a slot.
-	LenOf(slot uint16) int64
+	// LenOf returns the number of keys of a database in the slots of the group of a slot.
+	LenOf(slot uint16, database int) int64
 	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
 	TransferGroup(group int, to string) error
 	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups, unless the group is
@@ -101,6 +101,9 @@ type Member struct {
 	Format       byte          // the newest form of the log that the member reads; 0: unknown
 	WebURL       string        // URL of its web page; "": not reachable from other machines, or unknown
 }
+
+// DatabasesFormat is the form of the log from which on all members know other databases than 0.
+const DatabasesFormat = 14
 
 // Leads reports whether this node is the leader, as far as it knows. With several groups this is the leader of the
 // first group.

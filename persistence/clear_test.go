@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func TestClearIsForGood(t *testing.T) {
@@ -19,7 +21,7 @@ func TestClearIsForGood(t *testing.T) {
 	}
 	require.NoError(t, n.Save())
 	require.NoError(t, n.Clear())
-	require.Zero(t, n.Len())
+	require.Zero(t, n.Len(0))
 	decide(t, n, takes(noon)[0])
 	require.NoError(t, n.Save())
 	crash := fs.CrashClone(vfs.CrashCloneCfg{})
@@ -27,7 +29,32 @@ func TestClearIsForGood(t *testing.T) {
 	require.ErrorIs(t, n.Clear(), ErrClosed)
 
 	again := mustStart(t, nodeOptions(t, crash, src))
-	require.EqualValues(t, 1, again.Len())
+	require.EqualValues(t, 1, again.Len(0))
+	require.NoError(t, again.Close())
+}
+
+// TestClearDatabaseIsForGood checks that a crash after FLUSHDB brings no key of the database back, and takes no other.
+func TestClearDatabaseIsForGood(t *testing.T) {
+	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
+	n := mustStart(t, nodeOptions(t, fs, src))
+	others := int64(0)
+	for _, op := range takes(noon) {
+		decide(t, n, op)
+		op.Key = engine.AppendStored(nil, 5, op.Key)
+		decide(t, n, op)
+		others++
+	}
+	require.Equal(t, others, n.Len(0))
+	require.Equal(t, others, n.Len(5))
+	require.NoError(t, n.Save())
+	require.NoError(t, n.ClearDatabase(0))
+	crash := fs.CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(t, n.Close())
+	require.ErrorIs(t, n.ClearDatabase(5), ErrClosed)
+
+	again := mustStart(t, nodeOptions(t, crash, src))
+	require.Zero(t, again.Len(0))
+	require.Equal(t, others, again.Len(5))
 	require.NoError(t, again.Close())
 }
 
@@ -47,7 +74,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 		return nil
 	}), src)
 	require.NoError(t, n.Save())
-	before := n.Len()
+	before := n.Len(0)
 	clearing.Store(true)
 	require.NoError(t, n.Clear())
 	crashes = append(crashes, mem.CrashClone(vfs.CrashCloneCfg{}))
@@ -58,7 +85,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	for i, crash := range crashes {
 		again := mustStart(t, nodeOptions(t, crash, src))
 		require.NotNil(t, again.Policies().Get([]byte("user")), "crash %d of %d", i, len(crashes))
-		found[again.Len()]++
+		found[again.Len(0)]++
 		require.NoError(t, again.Close())
 	}
 	require.Len(t, found, 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/latency"
 )
 
@@ -300,6 +301,16 @@ func (n *Node) Clear() error {
 	return nil
 }
 
+// ClearDatabase deletes everything of one database but the blocks everywhere, in memory and on disk.
+func (n *Node) ClearDatabase(database int) error {
+	var out [1]engine.Decision
+	n.table.Decide(n.clock.Now(), []engine.Op{engine.Flush(database, 0)}, out[:])
+	if n.store == nil {
+		return nil
+	}
+	return n.Save()
+}
+
 // Now returns the stamp of a decision made now.
 func (n *Node) Now() engine.Stamp { return n.clock.Now() }
 
@@ -319,15 +330,19 @@ func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 func (n *Node) Inspect(key []byte) (engine.Info, bool) { return n.table.Inspect(n.clock.Now(), key) }
 
 // Len returns the number of keys that are not idle.
-func (n *Node) Len() int64 { return n.table.Len(n.clock.Now()) }
+func (n *Node) Len(database int) int64 {
+	return n.table.LenWithin(n.clock.Now(), database, hashslot.All)
+}
 
 // Scan visits keys (see engine.Table.Scan).
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	return n.table.Scan(n.clock.Now(), cursor, count, visit)
 }
 
-// RandomKey returns a random key that is not idle, or nil.
-func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
+// RandomKey returns a random key of a database that is not idle, or nil.
+func (n *Node) RandomKey(database int) []byte {
+	return n.table.RandomKey(n.clock.Now(), rand.Uint64(), database)
+}
 
 // Holds lists the open holds under a policy and a key (see engine.Table.Holds).
 func (n *Node) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {

@@ -174,7 +174,7 @@ func TestPeriodicFlushAndLastSave(t *testing.T) {
 		crash, err := Open(nodeOptions(t, fs.CrashClone(vfs.CrashCloneCfg{}), src))
 		require.NoError(t, err)
 		defer crash.Close()
-		return crash.Len() == 1
+		return crash.Len(0) == 1
 	}, 10*time.Second, time.Millisecond)
 	require.WithinDuration(t, time.Now(), n.LastSave(), time.Minute)
 	require.NoError(t, n.Close())
@@ -183,7 +183,7 @@ func TestPeriodicFlushAndLastSave(t *testing.T) {
 func TestWithoutADisk(t *testing.T) {
 	n := mustStart(t, Options{Logger: quiet})
 	decide(t, n, takes(noon)[0])
-	require.EqualValues(t, 1, n.Len())
+	require.EqualValues(t, 1, n.Len(0))
 	require.NoError(t, n.table.Drain(chunkEntries, func([]engine.Change) error {
 		t.Error("a table that is never saved must not collect changes")
 		return nil
@@ -191,10 +191,10 @@ func TestWithoutADisk(t *testing.T) {
 	require.ErrorIs(t, n.Save(), ErrNoDisk)
 	require.True(t, n.LastSave().IsZero())
 	require.False(t, n.Advance(time.Second))
-	require.Equal(t, "key-0", string(n.RandomKey()))
+	require.Equal(t, "key-0", string(n.RandomKey(0)))
 	require.EqualValues(t, 1, n.Stats().Keys)
 	require.NoError(t, n.Clear())
-	require.Zero(t, n.Len())
+	require.Zero(t, n.Len(0))
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close(), "a second Close must succeed")
 }

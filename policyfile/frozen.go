@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server"
 	"github.com/weir-project/weir/server/commands"
@@ -48,11 +49,11 @@ func (f *frozen) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 }
 
 func (f *frozen) Inspect(key []byte) (engine.Info, bool) { return f.table.Inspect(f.at, key) }
-func (f *frozen) Len() int64                             { return f.table.Len(f.at) }
+func (f *frozen) Len(database int) int64                 { return f.table.LenWithin(f.at, database, hashslot.All) }
 func (f *frozen) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	return f.table.Scan(f.at, cursor, count, visit)
 }
-func (f *frozen) RandomKey() []byte { return f.table.RandomKey(f.at, 0) }
+func (f *frozen) RandomKey(database int) []byte { return f.table.RandomKey(f.at, 0, database) }
 func (f *frozen) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
 	return f.table.Holds(f.at, policy, key, cursor, count)
 }
@@ -61,10 +62,13 @@ func (f *frozen) FromBlock(key []byte) engine.FromBlock      { return f.table.Fr
 func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }
 func (f *frozen) Policies() *engine.Policies                 { return f.table.Policies() }
 func (f *frozen) Clear() error                               { f.table.Clear(); return nil }
-func (f *frozen) Save() error                                { return limiter.ErrNoDisk }
-func (f *frozen) LastSave() time.Time                        { return time.Time{} }
-func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
-func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
+func (f *frozen) ClearDatabase(database int) error {
+	return f.Decide([]engine.Op{engine.Flush(database, 0)}, make([]engine.Decision, 1))
+}
+func (f *frozen) Save() error                  { return limiter.ErrNoDisk }
+func (f *frozen) LastSave() time.Time          { return time.Time{} }
+func (f *frozen) Stats() engine.Stats          { return f.table.Stats(f.at) }
+func (f *frozen) Advance(d time.Duration) bool { f.at.NowNs += int64(d); return true }
 
 // Events reads the log of events; see engine.Table.Events.
 func (f *frozen) Events(_ int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {

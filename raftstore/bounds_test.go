@@ -77,7 +77,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 	require.Positive(t, c.nodes[0].Stats().Evicted)
 	require.EqualValues(t, 1, c.decideOn(c.nodes[0], quota("new", 5))[0].Allowed)
 	c.agree()
-	require.Eventually(t, func() bool { return c.nodes[1].Len() == c.nodes[0].Len() }, patience, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return c.nodes[1].Len(0) == c.nodes[0].Len(0) }, patience, 10*time.Millisecond,
 		"the nodes must hold as many keys once the leader evicts no more")
 	require.Empty(t, c.fatal)
 	require.Eventually(t, func() bool {

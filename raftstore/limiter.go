@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"errors"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -28,6 +29,20 @@ func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 
 // Clear removes all limiters, blocks and remembered IDs on all nodes. Policies stay.
 func (n *Node) Clear() error { return n.pipeline.Clear() }
+
+// ClearDatabase removes everything of one database but the blocks everywhere on all nodes. While some member does not
+// know databases, no other one than 0 has anything.
+func (n *Node) ClearDatabase(database int) error {
+	var out [1]engine.Decision
+	err := n.Decide([]engine.Op{engine.Flush(database, n.owned().First)}, out[:])
+	switch {
+	case database == 0 && errors.Is(err, limiter.ErrOldMember):
+		return n.Clear()
+	case err == nil && out[0].Status != engine.OK:
+		return limiter.OutcomeOfStatus(out[0].Status)
+	}
+	return err
+}
 
 // ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
 // reads of this node are then linearizable. It works on any node and writes nothing to the log. limiter.ErrClusterDown:

@@ -19,10 +19,10 @@ func (n *Node) Inspect(key []byte) (engine.Info, bool) {
 	return n.fsm.Table.Load().Inspect(n.reads.LookStamp(), key)
 }
 
-// Len returns the number of keys that are not idle at the time of the last entry, which is at most about a second
-// old. It removes idle keys, so it cannot use a later time.
-func (n *Node) Len() int64 {
-	return n.fsm.Table.Load().LenWithin(n.fsm.LastStamp(), n.owned())
+// Len returns the number of keys of a database that are not idle at the time of the last entry, which is at
+// most about a second old. It removes idle keys, so it cannot use a later time.
+func (n *Node) Len(database int) int64 {
+	return n.fsm.Table.Load().LenWithin(n.fsm.LastStamp(), database, n.owned())
 }
 
 // owned returns the slots that the group owns.
@@ -36,9 +36,9 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 	return n.fsm.Table.Load().Scan(n.reads.LookStamp(), cursor, count, visit)
 }
 
-// RandomKey returns a random key that is not idle, or nil.
-func (n *Node) RandomKey() []byte {
-	return n.fsm.Table.Load().RandomKey(n.reads.LookStamp(), rand.Uint64())
+// RandomKey returns a random key of a database that is not idle, or nil.
+func (n *Node) RandomKey(database int) []byte {
+	return n.fsm.Table.Load().RandomKey(n.reads.LookStamp(), rand.Uint64(), database)
 }
 
 // Holds lists the open holds under a policy and a key; see engine.Table.Holds.

@@ -122,7 +122,7 @@ func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 	node, err := c.grow(3, func(o *raftstore.Options) { o.Log = append(o.Log, log) })
 	require.NoError(t, err)
 	c.sees(leader, 4, 4)
-	require.Eventually(t, func() bool { return node.Len() == leader.Len() }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return node.Len(0) == leader.Len(0) }, patience, 10*time.Millisecond)
 	c.agree()
 	first, err := log.FirstIndex()
 	require.NoError(t, err)

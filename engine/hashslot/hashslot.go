@@ -1,13 +1,20 @@
 package hashslot
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/weir-project/weir/engine/internal/rule"
+)
 
 // Count is the number of slots.
 const Count = 16384
 
 // Of returns the slot of a key, from 0 to Count-1. If the key has a non-empty hash tag, only the tag is hashed. The
 // hash tag is the text between the first '{' and the first '}' after it.
+//
+// The slot of a stored key (see engine.AppendStored) does not depend on its database.
 func Of(key []byte) uint16 {
+	_, key = rule.CutDatabase(key)
 	if open := bytes.IndexByte(key, '{'); open >= 0 {
 		if length := bytes.IndexByte(key[open+1:], '}'); length > 0 {
 			key = key[open+1 : open+1+length]

@@ -58,7 +58,7 @@ var walls = []wall{
 			"engine/internal/rule engine/internal/script engine/internal/store " +
 			"engine/internal/trie engine/internal/unitlog engine/network",
 		"decides: without a clock, a disk or a network every node computes the same"},
-	{"engine/hashslot", "", "maps keys to slots as Redis Cluster does, and knows no limit"},
+	{"engine/hashslot", "engine/internal/rule", "maps keys to slots as Redis Cluster does, whatever their database"},
 	{"engine/internal/allocations",
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +
 			"engine/internal/rule",
@@ -167,7 +167,7 @@ var walls = []wall{
 		"is the grammar of limits for server, policy files and client, and light enough for a client"},
 	{"persistence", "engine/hashslot engine latency limiter",
 		"stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine internal/filewatch internal/nearest limiter server server/commands server/policytext",
+	{"policyfile", "engine engine/hashslot internal/filewatch internal/nearest limiter server server/commands server/policytext",
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +

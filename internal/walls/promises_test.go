@@ -25,6 +25,7 @@ var writeOldest = flag.Bool("oldest", false, "write testdata/oldest from the cod
 var wider = map[string]string{
 	"RL.STRIKE key window threshold penalty [threshold penalty ...] [COST n] [ID token]": "DELAY may stand before a penalty",
 	"SET key number [EX seconds|PX ms]":                                                  "a value may be any byte string",
+	"SELECT 0":                                                                           "there are 16 databases",
 	"client/httplimit: func (p *Proxies) In(header string) *Proxies":                     "there may be several headers",
 }
 

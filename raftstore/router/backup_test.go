@@ -97,7 +97,7 @@ func TestABackupOfATier(t *testing.T) {
 	decided(t, n, quota("{0}", 1000)) // after the backup, so not in it
 	for _, groups := range []int{0, 1, 4, 16, 2} {
 		n = restored(t, backup, groups)
-		require.EqualValues(t, 3*keys+1, n.Len(), "%d groups", groups)
+		require.EqualValues(t, 3*keys+1, n.Len(0), "%d groups", groups)
 		require.Equal(t, []string{"ip:9"}, n.BlocksEverywhere().Keys())
 		require.NotNil(t, n.Policies().Get([]byte("p")))
 		for i := range keys {

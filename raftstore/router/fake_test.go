@@ -97,7 +97,7 @@ func (g *fakeGroup) fail(err error) {
 }
 
 func (g *fakeGroup) Inspect(key []byte) (engine.Info, bool)    { return g.table.Inspect(at, key) }
-func (g *fakeGroup) Len() int64                                { return g.table.LenWithin(at, g.slots) }
+func (g *fakeGroup) Len(database int) int64                    { return g.table.LenWithin(at, database, g.slots) }
 func (g *fakeGroup) BlocksEverywhere() engine.BlocksEverywhere { return g.table.BlocksEverywhere(at) }
 func (g *fakeGroup) FromBlock(key []byte) engine.FromBlock     { return g.table.FromBlock(at, key) }
 func (g *fakeGroup) Policies() *engine.Policies                { return g.table.Policies() }
@@ -112,8 +112,11 @@ func (g *fakeGroup) Events(_ int, after uint64, n int) ([]engine.Event, engine.E
 
 // EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
 func (g *fakeGroup) EventsBefore(_ int, atMs int64) uint64 { return g.table.EventsBefore(atMs) }
-func (g *fakeGroup) RandomKey() []byte                     { return g.table.RandomKey(at, 7) }
-func (g *fakeGroup) Stats() engine.Stats                   { return g.table.StatsWithin(at, g.slots) }
+func (g *fakeGroup) RandomKey(database int) []byte         { return g.table.RandomKey(at, 7, database) }
+func (g *fakeGroup) ClearDatabase(database int) error {
+	return g.Decide([]engine.Op{engine.Flush(database, g.slots.First)}, make([]engine.Decision, 1))
+}
+func (g *fakeGroup) Stats() engine.Stats { return g.table.StatsWithin(at, g.slots) }
 
 func (g *fakeGroup) SharedVersion() uint64       { return g.table.SharedVersion() }
 func (g *fakeGroup) Shared() *engine.SharedItems { return g.table.Shared(at) }

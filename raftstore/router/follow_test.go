@@ -265,7 +265,7 @@ func TestKeysAreCountedWhileGroupsDiffer(t *testing.T) {
 	key := keysOf(r, 1, 1)[0]
 	groups[3].fail(limiter.ErrTryAgain)
 	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), TTLNs: engine.Never})
-	require.EqualValues(t, 1, r.Len())
+	require.EqualValues(t, 1, r.Len(0))
 	require.EqualValues(t, 1, r.Stats().Keys)
 }
 
@@ -288,6 +288,33 @@ func TestAClearOfSomeGroups(t *testing.T) {
 		g.fail(limiter.ErrTryAgain)
 	}
 	require.ErrorIs(t, r.Clear(), limiter.ErrTryAgain)
+}
+
+// TestAFlushOfSomeGroups checks that FLUSHDB empties its database in every group, leaves the blocks everywhere, and
+// says how many groups have done it.
+func TestAFlushOfSomeGroups(t *testing.T) {
+	r, groups := newTest(t, 4)
+	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never})
+	for g := range groups {
+		key := keysOf(r, g, 1)[0]
+		stored := quota(key, 9)
+		stored.Key = engine.AppendStored(nil, 3, stored.Key)
+		decide(t, r, quota(key, 9), stored)
+	}
+	groups[2].fail(limiter.ErrTryAgain)
+	err := r.ClearDatabase(3)
+	require.ErrorContains(t, err, "3 of 4 groups have the change, so repeat the command")
+	groups[2].fail(nil)
+	require.EqualValues(t, 1, r.Len(3))
+	require.NoError(t, r.ClearDatabase(3))
+	require.Zero(t, r.Len(3))
+	require.EqualValues(t, 5, r.Len(0))
+	require.NoError(t, r.ClearDatabase(0))
+	require.EqualValues(t, 1, r.Len(0))
+	requireEqualGroups(t, groups)
+	for _, g := range groups {
+		require.Len(t, g.BlocksEverywhere().Keys(), 1)
+	}
 }
 
 // TestAGroupKeepsWhatItFollows checks that FLUSHALL in another group, and blocks from a node that has just restarted,

@@ -57,7 +57,7 @@ func TestAHundredThousandBlocks(t *testing.T) {
 	decide(t, r, blocksOf(r, engine.OpUnblock, 3)...)
 	require.Equal(t, 3, groups[1].followed())
 	requireEqualGroups(t, groups)
-	require.EqualValues(t, n-3, r.Len())
+	require.EqualValues(t, n-3, r.Len(0))
 }
 
 // TestAGroupFarBehindGetsTheWholeSet checks that the first group remembers 4,096 removals. A group that is further

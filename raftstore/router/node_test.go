@@ -197,7 +197,7 @@ func TestATierOfGroups(t *testing.T) {
 			used += info.Used
 		}
 		require.Equal(t, taken, used)
-		require.EqualValues(t, len(keys), n.Len())
+		require.EqualValues(t, len(keys), n.Len(0))
 		require.NotNil(t, n.Policies().Get([]byte("p")))
 	}
 	require.Eventually(t, func() bool {

@@ -25,18 +25,18 @@ func (r *Router) Inspect(key []byte) (engine.Info, bool) {
 	return engine.Info{}, false
 }
 
-// Len returns the number of keys in all groups. A block everywhere counts in the group of its key.
-func (r *Router) Len() (n int64) {
+// Len returns the number of keys of a database in all groups. A block everywhere counts in the group of its key.
+func (r *Router) Len(database int) (n int64) {
 	for _, g := range r.live() {
-		n += g.Len()
+		n += g.Len(database)
 	}
 	return n
 }
 
-// LenOf returns the number of keys in the slots of a group.
-func (r *Router) LenOf(slot uint16) int64 {
+// LenOf returns the number of keys of a database in the slots of a group.
+func (r *Router) LenOf(slot uint16, database int) int64 {
 	if g := r.Group(r.ofSlot(slot)); g != nil {
-		return g.Len()
+		return g.Len(database)
 	}
 	return 0
 }
@@ -76,13 +76,13 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 	return uint64(number)<<ownBits | own
 }
 
-// RandomKey returns a random key of a random group, or nil if no group has a key. A group with more keys is chosen more
-// often.
-func (r *Router) RandomKey() []byte {
+// RandomKey returns a random key of a database in a random group, or nil if no group has one. A group with more keys is
+// chosen more often.
+func (r *Router) RandomKey(database int) []byte {
 	var picked Group
 	var total int64
 	for _, g := range r.live() {
-		n := g.Len()
+		n := g.Len(database)
 		if total += n; n > 0 && rand.Int64N(total) < n {
 			picked = g
 		}
@@ -90,7 +90,7 @@ func (r *Router) RandomKey() []byte {
 	if picked == nil {
 		return nil
 	}
-	return picked.RandomKey()
+	return picked.RandomKey(database)
 }
 
 // Holds lists the open holds under a policy and a key; see engine.Table.Holds.
@@ -179,6 +179,12 @@ func (r *Router) Clear() error {
 		}
 		return r.bring(g, want)
 	}))
+}
+
+// ClearDatabase deletes everything of one database but the blocks everywhere in all groups. If some groups fail, the
+// error says how many are empty.
+func (r *Router) ClearDatabase(database int) error {
+	return joinResults(r.forAll(func(_ int, g Group) error { return g.ClearDatabase(database) }))
 }
 
 // Advance moves the test clocks of all groups forward.

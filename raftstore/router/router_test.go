@@ -38,7 +38,7 @@ func TestAPipelineIsSplitByGroup(t *testing.T) {
 		total += len(g.calls[0])
 	}
 	require.Equal(t, len(ops), total)
-	require.EqualValues(t, 50, r.Len())
+	require.EqualValues(t, 50, r.Len(0))
 }
 
 // TestAGroupFailsAlone: the operations of a group that cannot decide get its error as a status, and the others are
@@ -112,7 +112,7 @@ func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 	require.Equal(t, []int64{1, 1, 0}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed})
 	require.Zero(t, allowed())
 	require.Equal(t, []string{"ip:1"}, r.BlocksEverywhere().Keys())
-	require.EqualValues(t, 5, r.Len(), "four keys, and one block")
+	require.EqualValues(t, 5, r.Len(0), "four keys, and one block")
 	var seen []string
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = r.Scan(cursor, 1, func(key []byte, _ engine.Algorithm) { seen = append(seen, string(key)) })
@@ -122,7 +122,7 @@ func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 	plain := engine.Op{Code: engine.OpBlock, Key: []byte("ip:1"), TTLNs: engine.Never}
 	require.Equal(t, engine.OK, decide(t, r, plain)[0].Status)
 	require.Zero(t, allowed(), "a block of the key alone keeps its block everywhere")
-	require.EqualValues(t, 5, r.Len())
+	require.EqualValues(t, 5, r.Len(0))
 	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: []byte("ip:1")})[0].Allowed)
 	require.EqualValues(t, 4, allowed())
 	require.EqualValues(t, 1, decide(t, r, quota("ip:1", 9))[0].Allowed, "both blocks are lifted")
@@ -191,7 +191,7 @@ func TestScanVisitsEveryKeyOnce(t *testing.T) {
 // TestReadsOfAllGroups: reads of one key ask its group, and reads of the tier add up all groups.
 func TestReadsOfAllGroups(t *testing.T) {
 	r, _ := newTest(t, 4)
-	require.Nil(t, r.RandomKey())
+	require.Nil(t, r.RandomKey(0))
 	for g := range 4 {
 		for i, key := range keysOf(r, g, 2) {
 			for range g*2 + i + 1 {
@@ -204,7 +204,7 @@ func TestReadsOfAllGroups(t *testing.T) {
 	}
 	require.EqualValues(t, 8, r.Stats().Keys)
 	require.EqualValues(t, 36, r.Stats().Admitted[engine.FixedWindow])
-	require.NotNil(t, r.RandomKey())
+	require.NotNil(t, r.RandomKey(0))
 	top := r.Top(engine.Admitted, 3)
 	require.Len(t, top, 3)
 	require.Equal(t, []int64{8, 7, 6}, []int64{top[0].Units, top[1].Units, top[2].Units})
@@ -275,10 +275,10 @@ func TestTheGroupsHaveAllKeys(t *testing.T) {
 	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("blocked"), TTLNs: int64(time.Hour)})
 	sum := int64(0)
 	for i := range 4 {
-		sum += r.LenOf(hashslot.OfGroup(i, 4).First)
+		sum += r.LenOf(hashslot.OfGroup(i, 4).First, 0)
 	}
 	require.EqualValues(t, 21, sum)
-	require.Equal(t, r.Len(), sum)
+	require.Equal(t, r.Len(0), sum)
 }
 
 // TestTheLagOfANodeIsItsWorst checks that the topology shows the greatest lag of a node in any group.

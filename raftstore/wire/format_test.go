@@ -217,12 +217,16 @@ func TestFormatOf(t *testing.T) {
 		"an override's threshold": {change(overridden(told)), growing},
 		"events of holds":         {change(&engine.Policy{Limits: other, Record: true}), growing},
 		"the end of a hold":       {validOp(engine.OpEnd), growing},
-		"all limits of a key":     {validOp(engine.OpResetPolicy), added},
-		"a sliding log":           {script(engine.SlidingSet), added},
-		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},
-		"an ID of a request":      {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, added},
-		"shared items":            {validOp(engine.OpFollow), added},
-		"a block beside another":  {engine.Op{Code: engine.OpBlock, High: true, Asks: engine.Fingerprint{1}}, added},
+		"a key of a database":     {engine.Op{Key: engine.AppendStored(nil, 1, []byte("k"))}, growing},
+		"a limiter of a database": {engine.Op{Code: engine.OpReset,
+			Key: engine.AppendStored(nil, 15, []byte("policy|p|0|k"))}, growing},
+		"a flush of a database":  {engine.Flush(0, 7), growing},
+		"all limits of a key":    {validOp(engine.OpResetPolicy), added},
+		"a sliding log":          {script(engine.SlidingSet), added},
+		"an ID":                  {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},
+		"an ID of a request":     {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, added},
+		"shared items":           {validOp(engine.OpFollow), added},
+		"a block beside another": {engine.Op{Code: engine.OpBlock, High: true, Asks: engine.Fingerprint{1}}, added},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
@@ -294,7 +298,7 @@ func TestRulesOfHolds(t *testing.T) {
 // name it here.
 func TestEveryPartHasAFormat(t *testing.T) {
 	for part, names := range map[reflect.Type]string{
-		reflect.TypeFor[engine.Op](): "Code Partial Dry High Keep Else Key Limit Cost WaitNs TTLNs ID Asks Text From " +
+		reflect.TypeFor[engine.Op](): "Code Partial Dry High Keep Database Else Key Limit Cost WaitNs TTLNs ID Asks Text From " +
 			"Also Calendar Incr Policy Script",
 		reflect.TypeFor[engine.Pair]():         "Policy Key",
 		reflect.TypeFor[engine.Limit]():        "Algorithm Mode Strikes Rate Max WindowNs Steps Since",
@@ -312,7 +316,7 @@ func TestEveryPartHasAFormat(t *testing.T) {
 		}
 		require.Equal(t, names, strings.Join(found, " "), part.String())
 	}
-	require.EqualValues(t, 23, engine.NumOps)
+	require.EqualValues(t, 24, engine.NumOps)
 	change := engine.PolicyChange{Do: engine.PolicyUnoverride + 1}
 	require.False(t, change.Valid([]byte("p")), "a new PolicyDo")
 	require.EqualValues(t, 6, engine.Forever)

@@ -26,15 +26,15 @@ import (
 // Format 12 adds no operation. Format 13 adds the binding of an ID in the group of a key, while the first group carries
 // out the request. Format 14 adds the extension of a hold, a hold that keeps its units, the report of what was used
 // so far, requests with alternatives, more holds on a limiter, NOTIFY and RECORD of policies, the event of a hold that
-// ends by itself, and units that are taken although they do not fit. RulesOf returns the rules by which
-// tables decide from the first entry of a format on.
+// ends by itself, units that are taken although they do not fit, and databases other than 0. RulesOf returns the rules
+// by which tables decide from the first entry of a format on.
 const Oldest, Version = 4, 14
 
 // first is the lowest format of an entry. Weir 0.1.0 writes the operations of Oldest in any format from first on.
 const first = 1
 
 // added is the format of what weir has added to the log since version 0.1.0, manyBlocks the format of the newest rules,
-// binding the format of OpBind, and growing that of OpExtend, OpEnd, OpCharge, Keep and Else.
+// binding the format of OpBind, and growing that of OpExtend, OpEnd, OpCharge, Keep, Else and databases.
 const added, manyBlocks, binding, growing = 11, 12, 13, 14
 
 // Growing is the format of the first entry that sets the bound of the events of a cluster.

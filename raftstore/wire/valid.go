@@ -50,6 +50,8 @@ func Valid(op *engine.Op) bool {
 	case engine.OpResetPolicy:
 		_, _, _, named := engine.SplitName(op.Key)
 		return ok && named
+	case engine.OpFlush:
+		return ok && op.Cost < engine.Databases
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Valid(op.Key)
 	case engine.OpScript:

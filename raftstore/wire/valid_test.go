@@ -108,6 +108,7 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		op := validOp(code)
 		name := fmt.Sprint("operation ", code)
 		least, mostTTL, key, id := int64(0), engine.Never, int64(engine.MaxKeyLen), int64(engine.MaxIDLen)
+		mostCost := int64(engine.MaxUnits)
 		switch code {
 		case engine.OpReserve:
 			bound{name + ": id", op, func(op *engine.Op, v int64) { op.ID = text(v) }, 1, id}.check(t)
@@ -120,11 +121,13 @@ func TestEveryOperationIsBounded(t *testing.T) {
 			key, mostTTL = engine.MaxIDLen, engine.MaxWindowNs
 		case engine.OpPolicy:
 			key = engine.MaxPolicyLen
+		case engine.OpFlush:
+			mostCost = engine.Databases - 1
 		}
 		if code != engine.OpResetPolicy { // see TestALimiterOfAPolicyIsItsOwn
 			bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
 		}
-		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, engine.MaxUnits}.check(t)
+		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, mostCost}.check(t)
 		bound{name + ": wait", op, func(op *engine.Op, v int64) { op.WaitNs = v }, 0, engine.Never}.check(t)
 		bound{name + ": ttl", op, func(op *engine.Op, v int64) { op.TTLNs = v }, least, mostTTL}.check(t)
 		if code != engine.OpReserve && code != engine.OpExtend {

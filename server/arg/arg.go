@@ -18,6 +18,9 @@ const (
 const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: use " +
 	"RL.CHECK, or choose another key"
 
+// errStoredName rejects a key that only weir itself makes, for a database other than 0.
+const errStoredName resp.Error = `ERR keys that begin with "\x00db", a digit and a bar are reserved: choose another key`
+
 // NotInteger returns Redis' error with the name of the argument and the accepted values.
 func NotInteger(name, accepted string, got []byte) error {
 	return ErrNotInteger + resp.Error(": "+name+" "+accepted+", not "+quote.Text(got))
@@ -43,11 +46,69 @@ func Fits(arity, n int) bool {
 	return n >= -arity
 }
 
-// CheckKey checks the length of a key: 1 to engine.MaxKeyLen bytes, or up to engine.MaxNameLen for the name of a
-// limiter of a policy.
+// CheckKey checks a key from a client: it has 1 to engine.MaxKeyLen bytes, or up to engine.MaxNameLen for the name of a
+// limiter of a policy, and is no stored name of a database.
 func CheckKey(key []byte) error {
+	if len(key) > 0 && len(key) <= engine.MaxKeyLen && key[0] != 0 && key[0] != 'p' {
+		return nil // nearly always
+	}
+	return checkKey(key)
+}
+
+func checkKey(key []byte) error {
 	if len(key) == 0 || len(key) > engine.MaxKeyLen && (!engine.Reserved(key) || len(key) > engine.MaxNameLen) {
 		return lengthError("key", engine.MaxKeyLen, key)
+	}
+	if engine.IsStored(key) {
+		return errStoredName
+	}
+	return nil
+}
+
+// CheckHoldID checks the id of a hold.
+func CheckHoldID(id []byte) error {
+	if engine.IsStored(id) {
+		return errStoredName
+	}
+	return CheckText("id", id, engine.MaxIDLen)
+}
+
+// InDatabase puts an operation into a database other than 0. It checks what is only valid in database 0: names that
+// are too long with the mark of a database, and blocks of all databases.
+func InDatabase(op *engine.Op, database uint8) error {
+	op.Database = database
+	most := engine.MaxDatabaseKeyLen
+	switch op.Code {
+	case engine.OpPolicy:
+		return nil
+	case engine.OpBlockEverywhere:
+		return resp.Error("ERR a block EVERYWHERE belongs to all databases: send it in database 0")
+	case engine.OpUnblock:
+		op.High = true // a block everywhere stays
+	case engine.OpCommit, engine.OpCancel, engine.OpExtend:
+		if len(op.Key) > engine.MaxDatabaseIDLen {
+			return lengthError("id", engine.MaxDatabaseIDLen, op.Key)
+		}
+	case engine.OpReserve:
+		if len(op.ID) > engine.MaxDatabaseIDLen {
+			return lengthError("id", engine.MaxDatabaseIDLen, op.ID)
+		}
+		if n := engine.MaxHoldBytes - (1+len(op.Also))*(engine.MaxKeyLen-most); op.HoldBytes() > n {
+			return resp.Error("ERR in a database other than 0 the policies and keys of a hold must be at most " +
+				strconv.Itoa(n) + " bytes together, not " + strconv.Itoa(op.HoldBytes()))
+		}
+	}
+	key := op.Key
+	if _, _, of, ok := engine.SplitName(key); ok {
+		key = of
+	}
+	if len(key) > most {
+		return lengthError("key", most, key)
+	}
+	for i := range op.Also {
+		if len(op.Also[i].Key) > most {
+			return lengthError("key", most, op.Also[i].Key)
+		}
 	}
 	return nil
 }

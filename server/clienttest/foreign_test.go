@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,6 +27,7 @@ import (
 //
 //	restart   run the vectors, print READY, wait for a line, run them again
 //	password  run them with the password; be refused with a wrong one and with none
+//	database  run them in database 1, which a URL names where the client takes one
 //
 // The program prints DONE at the end and exits with status 0. It writes every difference, and every line that the
 // client logs, to standard error.
@@ -105,6 +108,7 @@ func TestForeign(t *testing.T) {
 					p := program{dir: dir, argv: append(l.program[:len(l.program):len(l.program)], client)}
 					t.Run("Restart", p.testRestart)
 					t.Run("Password", p.testPassword)
+					t.Run("Database", p.testDatabase)
 					t.Run("SeesDifferences", p.testSeesDifferences)
 				})
 			}
@@ -264,6 +268,39 @@ func (p program) testPassword(t *testing.T) {
 	usual := w.excused
 	w.excused = func(line string) bool { return usual(line) || strings.Contains(line, "too many failed logins") }
 	p.start(t, "password", vectorsFile, w, password).end()
+}
+
+// ofOneDatabase writes the vectors without those on the set of blocked addresses, which is in database 0.
+func ofOneDatabase(t *testing.T) (file string) {
+	t.Helper()
+	text, err := os.ReadFile(vectorsFile)
+	require.NoError(t, err)
+	var all map[string]any
+	require.NoError(t, json.Unmarshal(text, &all))
+	all["vectors"] = slices.DeleteFunc(all["vectors"].([]any), func(v any) bool {
+		send := fmt.Sprint(v.(map[string]any)["send"])
+		return strings.Contains(send, "rl:blacklist:ip") || strings.Contains(send, "192.0.2.66")
+	})
+	text, err = json.Marshal(all)
+	require.NoError(t, err)
+	file = filepath.Join(t.TempDir(), vectorsFile)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+// testDatabase checks that the program gets the same answers in database 1, and leaves database 0 as it is.
+func (p program) testDatabase(t *testing.T) {
+	w := startWeir(t)
+	ask := func(args ...string) string {
+		t.Helper()
+		reply, err := w.ask(args...)
+		require.NoError(t, err)
+		return fmt.Sprintf("%s", reply)
+	}
+	ask("SET", "of zero", "1")
+	p.start(t, "database", ofOneDatabase(t), w).end()
+	require.Contains(t, ask("INFO", "keyspace"), "db0:keys=1,")
+	require.Regexp(t, `db1:keys=[1-9]`, ask("INFO", "keyspace"))
 }
 
 // testSeesDifferences gives the program vectors with one wrong value. The program must report each of them.

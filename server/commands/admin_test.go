@@ -62,7 +62,7 @@ func TestConfig(t *testing.T) {
 	for _, test := range []struct{ send, want string }{
 		{"CONFIG GET save", "save "}, {"CONFIG GET appendonly", "appendonly no"},
 		{"CONFIG GET MAXCLIENTS", "maxclients 77"},
-		{"CONFIG GET databases timeout replica-read-only", "databases 1 replica-read-only no timeout 0"},
+		{"CONFIG GET databases timeout replica-read-only", "databases 16 replica-read-only no timeout 0"},
 		{"CONFIG GET slowlog-*", "slowlog-log-slower-than 10000 slowlog-max-len 128"},
 		{"CONFIG GET requirepass", ""}, {"CONFIG GET port bind", "bind 127.0.0.1 port 6380"},
 		{"CONFIG SET slowlog-log-slower-than 5 SLOWLOG-MAX-LEN 3", "OK"},
@@ -184,7 +184,7 @@ func TestDebug(t *testing.T) {
 	assert.Equal(t, "OK", c.say("DEBUG CLOCK SET 1000003000"))
 	assert.Equal(t, "1 0 0 10000 10", c.say("RL.TOKENBUCKET k 1/s 10 COST 3"))
 	assert.Equal(t, "OK", c.say("DEBUG SLEEP 0.000000001"))
-	c.sess.srv.Limiter.(*servertest.TableLimiter).Real = true
+	c.sess.srv.Limiter.Backend().(*servertest.TableLimiter).Real = true
 	assert.Equal(t, "-"+string(errRealClock), c.say("DEBUG CLOCK ADVANCE 1"))
 }
 

@@ -210,8 +210,8 @@ var argumentErrors = []struct{ send, want string }{
 		"[REDIRECT id] [NOLOOP]"},
 	{"MEMORY USAGE k DEPTH 1", "ERR syntax error: MEMORY USAGE key [SAMPLES n]"},
 	{"FLUSHALL NOW", "ERR syntax error: FLUSHALL [ASYNC|SYNC]"},
-	{"SELECT 1", string(errDBIndex)},
-	{"SELECT x", "ERR value is not an integer or out of range: db must be 0, not 'x'"},
+	{"SELECT 16", string(errDBIndex)},
+	{"SELECT x", "ERR value is not an integer or out of range: index must be 0 to 15, not 'x'"},
 	{"WAIT x 0", "ERR value is not an integer or out of range: replicas must be a whole number from 0, not 'x'"},
 	{"DEBUG CLOCK SET 1", "ERR the clock cannot be set back"},
 	{"DEBUG CLOCK SET x", "ERR ms must be a whole number from 0 to 2305843009213, not 'x'"},
@@ -245,7 +245,7 @@ func TestArgumentErrors(t *testing.T) {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
 		assert.Equal(t, "PONG", c.say("PING"), "the next command must be answered")
 	}
-	assert.Zero(t, srv.lim.Len(), "an error must not change any state")
+	assert.Zero(t, srv.lim.Len(0), "an error must not change any state")
 	assert.Zero(t, srv.lim.Calls, "an error must not reach the limiter")
 }
 

@@ -115,7 +115,7 @@ func (b *backupSlot) closeFile() {
 }
 
 func runBackupStart(s *Session, _ [][]byte) {
-	archiver, ok := s.srv.Limiter.(limiter.Archiver)
+	archiver, ok := s.srv.Limiter.Backend().(limiter.Archiver)
 	if !ok {
 		s.fail(errCannotBackUp)
 		return

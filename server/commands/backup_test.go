@@ -38,7 +38,7 @@ func (a *archived) Close() error { a.of.open--; return nil }
 func TestBackup(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	a := &archive{TableLimiter: srv.lim, content: strings.Repeat("weir", backupChunk/2+1)}
-	srv.Shared.Limiter = a
+	srv.Shared.Limiter = limiter.NewDatabases(a)
 	c, other := srv.client(t), srv.client(t)
 	require.Equal(t, "-"+string(errNoBackup), c.say("WEIR.BACKUP NEXT"))
 	require.Equal(t, "524292", c.say("WEIR.BACKUP START"))
@@ -73,7 +73,7 @@ func TestNoBackup(t *testing.T) {
 	c := srv.client(t)
 	assert.Equal(t, "-"+string(errCannotBackUp), c.say("WEIR.BACKUP START"))
 	a := &archive{TableLimiter: srv.lim, fail: errors.New("disk on fire")}
-	srv.Shared.Limiter = a
+	srv.Shared.Limiter = limiter.NewDatabases(a)
 	assert.Equal(t, "-ERR no backup: disk on fire", c.say("WEIR.BACKUP START"))
 	a.fail = limiter.ErrNoDisk
 	assert.Equal(t, "-ERR "+limiter.ErrNoDisk.Error(), c.say("WEIR.BACKUP START"))
@@ -95,7 +95,7 @@ func (a slowArchive) Backup() (*limiter.Backup, error) {
 func TestNobodyWaitsForABackupToBegin(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	a := slowArchive{&archive{TableLimiter: srv.lim, content: "weir"}, make(chan struct{}), make(chan struct{})}
-	srv.Shared.Limiter = a
+	srv.Shared.Limiter = limiter.NewDatabases(a)
 	c, other := srv.client(t), srv.client(t)
 	answer := make(chan string)
 	go func() { answer <- c.say("WEIR.BACKUP START") }()

@@ -20,11 +20,14 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
 		err = s.srv.Refused(service.ErrNoKey)
 	}
-	if err == nil && s.srv.cfg.BlacklistKey != "" {
-		err = checkNotBlacklist(s.srv, b.Ops[before:])
+	if err == nil && s.blacklist() != "" {
+		err = checkNotBlacklist(s, b.Ops[before:])
 	}
 	if err == nil && s.layouts != nil {
 		err = checkPlainNames(s.layouts, b.Ops[before:])
+	}
+	if err == nil && s.database != 0 {
+		err = s.enterDatabase(b.Ops[before:])
 	}
 	if err != nil {
 		b.Truncate(before)
@@ -38,6 +41,14 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	}
 	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
+}
+
+// enterDatabase puts operations into the selected database, which is not 0.
+func (s *Session) enterDatabase(ops []engine.Op) (err error) {
+	for i := 0; err == nil && i < len(ops); i++ {
+		err = arg.InDatabase(&ops[i], s.database)
+	}
+	return err
 }
 
 // openBatch makes b the session's batch.

@@ -93,10 +93,20 @@ func blacklistCommands() []*command {
 	return commands
 }
 
+// blacklist returns the key of the set of blocked addresses, which is one of database 0; "" if there is none.
+func (s *Session) blacklist() string {
+	if s.database != 0 {
+		return ""
+	}
+	return s.srv.cfg.BlacklistKey
+}
+
 // checkBlacklist refuses a set command on any other key than the blacklist.
-func checkBlacklist(srv *Shared, args [][]byte) error {
-	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
+func checkBlacklist(s *Session, args [][]byte) error {
+	name, key := strings.ToUpper(string(args[0])), s.srv.cfg.BlacklistKey
 	switch {
+	case key != "" && s.database != 0:
+		return resp.Error("ERR " + name + " is for the set of blocked addresses only, which is in database 0")
 	case key == "":
 		return lacks(service.RefusesCommand, resp.Error("ERR "+name+
 			" is for the set of blocked addresses only: --blacklist-key must name its key when the server starts"), "")
@@ -108,14 +118,15 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 }
 
 // isBlacklist reports whether a key names the set of blocked addresses.
-func isBlacklist(srv *Shared, key []byte) bool {
-	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
+func (s *Session) isBlacklist(key []byte) bool {
+	set := s.blacklist()
+	return set != "" && string(key) == set
 }
 
 // shownSet returns the key of the set of blocked addresses if KEYS, SCAN and DBSIZE of this node show it: it has
 // members, and its slot is one that the node shows.
-func shownSet(srv *Shared, v limiter.View) []byte {
-	set := []byte(srv.cfg.BlacklistKey)
+func shownSet(srv *Shared, v limiter.View, key string) []byte {
+	set := []byte(key)
 	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(v) == 0 {
 		return nil
 	}
@@ -124,13 +135,13 @@ func shownSet(srv *Shared, v limiter.View) []byte {
 
 // checkNotBlacklist refuses operations that would keep a limiter, a string or a block under the key of the set. The set
 // is no key of the limiter, so the operation would have no effect on it.
-func checkNotBlacklist(srv *Shared, ops []engine.Op) error {
+func checkNotBlacklist(s *Session, ops []engine.Op) error {
 	for i := range ops {
 		switch op := &ops[i]; op.Code {
 		case engine.OpTake, engine.OpIncr, engine.OpScript, engine.OpRelease, engine.OpRenew, engine.OpRefund,
 			engine.OpBlock, engine.OpBlockEverywhere:
-			if isBlacklist(srv, op.Key) {
-				return resp.Error("WRONGTYPE " + srv.cfg.BlacklistKey + " is the set of blocked addresses: use SADD " +
+			if s.isBlacklist(op.Key) {
+				return resp.Error("WRONGTYPE " + s.blacklist() + " is the set of blocked addresses: use SADD " +
 					"and SREM, and RL.BLOCK ip:<address> <duration> EVERYWHERE for a member that expires")
 			}
 		}
@@ -157,7 +168,7 @@ func checkSpace(srv *Shared, ops []engine.Op) error {
 
 // blacklistOps begins an operation on the block of each member.
 func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
-	if err := checkBlacklist(s.srv, args); err != nil {
+	if err := checkBlacklist(s, args); err != nil {
 		return err
 	}
 	for _, member := range args[2:] {
@@ -212,18 +223,18 @@ func blacklistLen(v limiter.View) int64 {
 
 // hasBlacklist reports whether a key is that of the set of blocked addresses, and the set has members. Without members
 // the key does not exist, as in Redis.
-func hasBlacklist(srv *Shared, v limiter.View, key []byte) bool {
-	return isBlacklist(srv, key) && blacklistLen(v) > 0
+func (s *Session) hasBlacklist(v limiter.View, key []byte) bool {
+	return s.isBlacklist(key) && blacklistLen(v) > 0
 }
 
 func runBlacklistHas(s *Session, v limiter.View, args [][]byte) {
-	if s.guarded(checkBlacklist(s.srv, args)) {
+	if s.guarded(checkBlacklist(s, args)) {
 		s.Int(int64(oneIf(inBlacklist(v, args[2]))))
 	}
 }
 
 func runBlacklistHasEach(s *Session, v limiter.View, args [][]byte) {
-	if !s.guarded(checkBlacklist(s.srv, args)) {
+	if !s.guarded(checkBlacklist(s, args)) {
 		return
 	}
 	s.Array(len(args) - 2)
@@ -233,13 +244,13 @@ func runBlacklistHasEach(s *Session, v limiter.View, args [][]byte) {
 }
 
 func runBlacklistSize(s *Session, v limiter.View, args [][]byte) {
-	if s.guarded(checkBlacklist(s.srv, args)) {
+	if s.guarded(checkBlacklist(s, args)) {
 		s.Int(blacklistLen(v))
 	}
 }
 
 func runBlacklistMembers(s *Session, v limiter.View, args [][]byte) {
-	if !s.guarded(checkBlacklist(s.srv, args)) {
+	if !s.guarded(checkBlacklist(s, args)) {
 		return
 	}
 	var members []string
@@ -255,7 +266,7 @@ func runBlacklistMembers(s *Session, v limiter.View, args [][]byte) {
 
 func runBlacklistScan(s *Session, v limiter.View, args [][]byte) {
 	cursor, err := parseCursor("SSCAN", args[2])
-	if !s.guarded(checkBlacklist(s.srv, args)) || !s.guarded(err) {
+	if !s.guarded(checkBlacklist(s, args)) || !s.guarded(err) {
 		return
 	}
 	count, filter, err := scanOptions(args[3:])

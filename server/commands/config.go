@@ -33,7 +33,8 @@ func settings() []setting {
 		return setting{name: name, get: func(s *Shared) string { return strconv.FormatInt(get(s), 10) }}
 	}
 	all := []setting{
-		fixed("appendonly", "no"), fixed("save", ""), fixed("databases", "1"), fixed("timeout", "0"),
+		fixed("appendonly", "no"), fixed("save", ""),
+		fixed("databases", strconv.Itoa(engine.Databases)), fixed("timeout", "0"),
 		fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
 		fixed("tcp-keepalive", strconv.Itoa(int(KeepAliveIdle.Seconds()))),
 		{name: "maxmemory-policy", get: func(s *Shared) string {

@@ -3,7 +3,9 @@ package commands
 import (
 	"strconv"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
@@ -26,8 +28,13 @@ func connectionCommands() []*command {
 		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
 			flags: "noscript loading stale fast no_auth no_multi", run: runAuth,
 			Command: service.Command{Secret: true}},
-		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale",
-			run: runSelect},
+		{name: "SELECT", arity: 2, syntax: "index", summary: "Select a database, 0 to 15", flags: "fast loading stale",
+			run: runSelect, params: []param{{"index", "0 to 15; a new connection, and one after `RESET`, is in 0"}},
+			details: "Limiters, usage of policies, strings, holds, and blocks of a key are of one database. Policies " +
+				"with their overrides, users, and blocks `EVERYWHERE` are common; such a block is made and lifted in " +
+				"database 0, and so is the set of blocked addresses. In another database a key has at most 507 " +
+				"bytes, and the id of a hold 59. HTTP and gRPC use database 0. `SWAPDB`, `MOVE` and `COPY` are refused.",
+			reply: "OK. In a cluster an error, for 1 to 15, while some node may not know databases."},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth",
 			run: runQuit, atOnce: true, pubsub: true},
 		{name: "RESET", arity: 1, summary: "Reset the state of the connection",
@@ -143,14 +150,30 @@ func writeGreeting(s *Session) {
 }
 
 func runSelect(s *Session, args [][]byte) {
-	switch n, ok := limits.Int(args[1]); {
-	case !ok:
-		s.fail(arg.NotInteger("db", "must be 0", args[1]))
-	case n != 0:
-		s.fail(errDBIndex)
-	default:
+	if n, err := databaseArg(s.srv, args[1]); s.guarded(err) {
+		s.selectDatabase(n)
 		s.OK()
 	}
+}
+
+// databaseArg reads the index of a database that may be selected now.
+func databaseArg(srv *Shared, b []byte) (uint8, error) {
+	n, ok := limits.Int(b)
+	switch {
+	case !ok:
+		return 0, arg.NotInteger("index", "must be 0 to 15", b)
+	case n < 0 || n >= engine.Databases:
+		return 0, errDBIndex
+	case n > 0 && srv.Replica != nil && srv.Replica.Topology().Format < limiter.DatabasesFormat:
+		return 0, limiter.ErrOldMember
+	}
+	return uint8(n), nil
+}
+
+// selectDatabase makes a database the one of the commands that follow.
+func (s *Session) selectDatabase(n uint8) {
+	s.database, s.reads.Database = n, int(n)
+	s.about.Update(func(i *service.Client) { i.DB = int(n) })
 }
 
 func runQuit(s *Session, _ [][]byte) {
@@ -164,6 +187,7 @@ func runReset(s *Session, _ [][]byte) {
 	s.dropTopics()
 	s.Mute = MuteNone
 	s.setReadonly(false)
+	s.selectDatabase(0)
 	s.begin()
 	s.about.Update(func(i *service.Client) { i.Name = "" })
 	speak(s, 2)

@@ -263,7 +263,7 @@ func planDelete(s *Session, args [][]byte) error { return resetAll(s, args[1:], 
 func resetAll(s *Session, keys [][]byte, id []byte) error {
 	keys = distinctNames(s.srv.Here.Policies(), keys)
 	for _, key := range keys {
-		if isBlacklist(s.srv, key) {
+		if s.isBlacklist(key) {
 			return resp.Error("ERR " + s.srv.cfg.BlacklistKey +
 				" is the set of blocked addresses, use SREM to take members out of it")
 		}

@@ -136,7 +136,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 	}{{limiter.ErrTryAgain, "TRYAGAIN"}, {limiter.ErrOverloaded, "OVERLOADED"}, {limiter.ErrUnknownOutcome, "UNKNOWN"},
 		{limiter.ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
 		c := defaultClient(t)
-		lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
+		lim := c.sess.srv.Limiter.Backend().(*servertest.TableLimiter)
 		lim.Err = test.err
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 10"))
 		c.sess.Do(words("RL.FIXED k FOREVER 10"))
@@ -159,7 +159,7 @@ func words(line string) (args [][]byte) {
 
 func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	c := defaultClient(t)
-	lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
+	lim := c.sess.srv.Limiter.Backend().(*servertest.TableLimiter)
 	for range 100 {
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 1000"))
 	}

@@ -58,7 +58,7 @@ func (s *Session) dispatch(args [][]byte) {
 	if cmd.audited {
 		s.audit(cmd, args)
 	}
-	s.srv.Events.ShowCommand(s.about.Addr, &cmd.Command, args)
+	s.srv.Events.ShowCommand(s.about.Addr, int(s.database), &cmd.Command, args)
 	if s.tx != nil && !cmd.atOnce {
 		s.enqueue(cmd, args)
 		return
@@ -183,7 +183,11 @@ func (c *command) isAudited() bool {
 // audit logs an administrative command with its sender and address. It logs before the command runs, so that a command
 // which ends the process is logged too. A command in a transaction is logged when it is queued.
 func (s *Session) audit(cmd *command, args [][]byte) {
-	s.srv.Log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
+	log := s.srv.Log
+	if s.database != 0 {
+		log = log.With("db", s.database)
+	}
+	log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
 		"command", cmd.Full, "args", auditedLine(service.ShownArgs(&cmd.Command, args)), "queued", s.tx != nil)
 }
 

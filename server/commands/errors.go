@@ -20,8 +20,7 @@ const (
 	errNoUsersFile  resp.Error = "ERR this server has no users file to load, it was started without --users-file"
 	errNoProto      resp.Error = "NOPROTO unsupported protocol version: protover must be 2 or 3"
 	errProtoInteger resp.Error = "ERR Protocol version is not an integer or out of range: protover must be 2 or 3"
-	errDBIndex      resp.Error = "ERR DB index is out of range: db must be 0, because weir has one database: " +
-		"set the database of the client to 0"
+	errDBIndex      resp.Error = "ERR DB index is out of range: index must be 0 to 15"
 	errNoSuchClient resp.Error = "ERR No such client"
 	errNoCluster    resp.Error = "ERR This instance has cluster support disabled"
 	errNotMaster    resp.Error = "ERR The specified node is not a master"

@@ -47,7 +47,7 @@ func rlEventsCommand() *command {
 		reply: "An array with a map for each event, the oldest first: `cursor`, `time_ms` (Unix milliseconds), `kind` " +
 			"(`threshold`, `settled`, `expired` or `lockout`), `policy`, `key`, `id` (of the hold, or the `ID` of the " +
 			"decision), `share`, `amount`, `used` and `limit`. The share is the threshold in percent. The amount is the units of the " +
-			"decision, the cost of the hold, or the strikes.",
+			"decision, the cost of the hold, or the strikes. An event of another database than 0 also has `db`.",
 		shown: []example{
 			{"RL.POLICY SET budget LIMIT FIXED FOREVER 1000 NOTIFY 80%", "1", ""},
 			{"RL.CHECK budget acme COST 850", "1 150 0 -1 1000 budget", ""},
@@ -222,7 +222,7 @@ func runEvents(s *Session, v limiter.View, args [][]byte) {
 const eventFields = 8
 
 func writeEvent(s *Session, e *engine.Event) {
-	s.Map(2 + eventFields)
+	s.Map(2 + eventFields + databaseFields(e))
 	s.PairInt("cursor", int64(e.Cursor))
 	s.PairInt("time_ms", e.AtMs)
 	s.Pair("kind", e.Kind.String())
@@ -233,7 +233,13 @@ func writeEvent(s *Session, e *engine.Event) {
 	s.PairInt("amount", e.Amount)
 	s.PairInt("used", e.Used)
 	s.PairInt("limit", e.Limit)
+	if e.Database > 0 {
+		s.PairInt("db", int64(e.Database))
+	}
 }
+
+// databaseFields returns how many fields name the database of an event: none for database 0.
+func databaseFields(e *engine.Event) int { return min(e.Database, 1) }
 
 // eventsArgs parses the arguments of RL.EVENTS.
 func (s *Session) eventsArgs(args [][]byte) (l eventLog, n int, block time.Duration, err error) {

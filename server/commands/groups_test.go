@@ -215,7 +215,7 @@ func TestTransactionOfGroups(t *testing.T) {
 		assert.Equal(t, "QUEUED", c.say(take2))
 		assert.True(t, strings.HasPrefix(c.say("EXEC"), "-CROSSSLOT "), redirect)
 		assert.Equal(t, "-"+string(errExecNoMulti), c.say("EXEC"))
-		assert.EqualValues(t, 0, f.Len())
+		assert.EqualValues(t, 0, f.Len(0))
 	}
 
 	c.say("MULTI")

@@ -179,10 +179,13 @@ func planReserve(s *Session, args [][]byte) error {
 		return resp.Error(fmt.Sprintf("ERR the policies and keys of a hold must be at most %d bytes together, four "+
 			"for each pair included%s, not %d", engine.MaxHoldBytes, withElse(op), n))
 	}
-	if _, _, err = arg.Options(op, rest, reserveOptions); err == nil && op.ID == nil {
+	switch _, _, err = arg.Options(op, rest, reserveOptions); {
+	case err != nil:
+		return err
+	case op.ID == nil:
 		op.ID = newHoldID(op.Key)
 	}
-	return err
+	return arg.CheckHoldID(op.ID)
 }
 
 // newHoldID returns an unguessable id for a hold. It is made before the request is replicated, so that every node uses
@@ -231,7 +234,7 @@ func planCancel(s *Session, args [][]byte) error {
 
 // holdOp begins an operation on a hold.
 func holdOp(s *Session, code engine.OpCode, id []byte) (*engine.Op, error) {
-	if err := arg.CheckText("id", id, engine.MaxIDLen); err != nil {
+	if err := arg.CheckHoldID(id); err != nil {
 		return nil, err
 	}
 	op := s.batch.Next()

@@ -71,7 +71,7 @@ func keyCommands() []*command {
 }
 
 func answerTTL(s *Session, v limiter.View, key []byte, unitMs int64) {
-	if hasBlacklist(s.srv, v, key) {
+	if s.hasBlacklist(v, key) {
 		s.Int(-1)
 		return
 	}
@@ -89,7 +89,7 @@ func answerTTL(s *Session, v limiter.View, key []byte, unitMs int64) {
 }
 
 func runType(s *Session, v limiter.View, args [][]byte) {
-	if hasBlacklist(s.srv, v, args[1]) {
+	if s.hasBlacklist(v, args[1]) {
 		s.Simple("set")
 		return
 	}
@@ -115,7 +115,7 @@ func typeName(a engine.Algorithm) string {
 func runExists(s *Session, v limiter.View, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {
-		if _, ok := inspectNamed(v, key); ok || hasBlacklist(s.srv, v, key) {
+		if _, ok := inspectNamed(v, key); ok || s.hasBlacklist(v, key) {
 			n++
 		}
 	}
@@ -166,12 +166,19 @@ func runEncoding(s *Session, v limiter.View, args [][]byte) {
 	s.Null()
 }
 
-func runFlush(s *Session, args [][]byte) {
+// runFlushAll is FLUSHALL, and runFlushDatabase FLUSHDB.
+func runFlushAll(s *Session, args [][]byte) { flush(s, args, s.srv.Limiter.Clear) }
+
+func runFlushDatabase(s *Session, args [][]byte) {
+	flush(s, args, func() error { return s.srv.Limiter.ClearDatabase(int(s.database)) })
+}
+
+func flush(s *Session, args [][]byte, clear func() error) {
 	if len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "ASYNC") && !limits.Is(args[1], "SYNC") {
 		s.fail(arg.ErrSyntax)
 		return
 	}
-	if s.guarded(s.srv.Limiter.Clear()) {
+	if s.guarded(clear()) {
 		s.OK()
 	}
 }
@@ -193,7 +200,7 @@ func runKeys(s *Session, v limiter.View, args [][]byte) {
 		s.fail(errTooManyKeys)
 		return
 	}
-	found.addSet(s.srv, v, filter)
+	found.addSet(s, v, filter)
 	writeNames(s.Reply, found.names())
 }
 
@@ -278,8 +285,8 @@ func (l *keyList) twice(key []byte) bool {
 }
 
 // addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
-func (l *keyList) addSet(srv *Shared, v limiter.View, f scanFilter) {
-	if set := shownSet(srv, v); set != nil && f.accepts(set, "set") {
+func (l *keyList) addSet(s *Session, v limiter.View, f scanFilter) {
+	if set := shownSet(s.srv, v, s.blacklist()); set != nil && f.accepts(set, "set") {
 		l.add(set)
 	}
 }
@@ -306,7 +313,7 @@ func runScan(s *Session, v limiter.View, args [][]byte) {
 	found := newKeyList(v, filter.pattern, filter.keep)
 	found.own = own(s.srv)
 	if cursor == 0 { // the set has no place in the order of the keys
-		found.addSet(s.srv, v, filter)
+		found.addSet(s, v, filter)
 	}
 	cursor = v.Scan(cursor, count, found.visit)
 	found.sift()

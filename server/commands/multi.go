@@ -173,13 +173,21 @@ func runExec(s *Session, _ [][]byte) {
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
 	s.openBatch(b)
+	selected := s.database
 	for i := range tx.queue {
-		if q := &tx.queue[i]; q.cmd.plan != nil {
+		switch q := &tx.queue[i]; {
+		case q.cmd.plan != nil:
 			before := len(b.Ops)
 			q.err = s.plan(q.cmd, q.args)
 			q.ops = len(b.Ops) - before
+		case q.cmd.Full == "select": // the operations behind it are in its database
+			var database uint8
+			if database, q.err = databaseArg(s.srv, q.args[1]); q.err == nil {
+				s.database = database
+			}
 		}
 	}
+	s.database = selected // until the SELECT is run
 	s.batch = nil
 	decideAll(s, tx, b)
 }
@@ -206,12 +214,12 @@ func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	for i := range tx.queue {
 		q := &tx.queue[i]
 		switch {
-		case q.cmd.plan == nil && s.Len()-mark > maxExecBytes:
+		case q.err != nil:
+			s.fail(q.err)
+		case q.cmd.plan == nil && s.Len()-mark > maxExecBytes && q.cmd.Full != "select":
 			s.reject(q.cmd, errExecTooLong)
 		case q.cmd.plan == nil:
 			s.carryOut(q.cmd, q.args)
-		case q.err != nil:
-			s.fail(q.err)
 		default:
 			s.answer(q.cmd, b.Ops[at:at+q.ops], ds[at:at+q.ops], err)
 			at += q.ops

@@ -12,7 +12,7 @@ import (
 
 func TestTransaction(t *testing.T) {
 	c := defaultClient(t)
-	lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
+	lim := c.sess.srv.Limiter.Backend().(*servertest.TableLimiter)
 	assert.Equal(t, "OK", c.say("MULTI"))
 	for _, line := range []string{"RL.FIXED a FOREVER 5", "TTL a", "RL.FIXED b FOREVER 5 COST 9", "RL.RESET a b c",
 		"EXISTS a", "CL.THROTTLE x 15 30 60"} {
@@ -68,7 +68,7 @@ func TestTransactionEdges(t *testing.T) {
 	assert.Equal(t, "OK", c.say("DISCARD"))
 	assert.Equal(t, "0", c.say("EXISTS a"))
 
-	lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
+	lim := c.sess.srv.Limiter.Backend().(*servertest.TableLimiter)
 	c.say("MULTI")
 	c.say("RL.FIXED a FOREVER 5")
 	c.say("PING")

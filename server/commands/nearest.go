@@ -79,7 +79,7 @@ func nearCommands(s *Session, args [][]byte, err error) error {
 		}
 		all, name = cmd.subs, args[1]
 	}
-	if slices.ContainsFunc(args[1:], func(b []byte) bool { return isBlacklist(s.srv, b) }) {
+	if slices.ContainsFunc(args[1:], func(b []byte) bool { return s.isBlacklist(b) }) {
 		return resp.Error(service.ErrorText(err) + " (" + s.srv.cfg.BlacklistKey + " is the set of blocked " +
 			"addresses: SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it)")
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	processorSeed = 2
+	processorSeed = 3
 	// processorCommands is how many commands the ordinary test compares.
 	processorCommands = 30_000
 	// envCommands says how many commands to compare, and envArchitectures on which other architectures (GOARCH). A
@@ -138,8 +138,9 @@ func (tr *trace) requireComplete(t *testing.T) {
 		assert.GreaterOrEqual(t, tr.commands[cmd.Full], least, "add the arguments of %s to argumentValues", cmd.Full)
 	}
 	for code, n := range tr.lim.ops {
-		if c := engine.OpCode(code); c == engine.OpFollow || c == engine.OpBind || c == engine.OpEnd {
-			continue // the router of several groups, or the leader, makes them
+		switch engine.OpCode(code) {
+		case engine.OpFollow, engine.OpBind, engine.OpEnd, engine.OpFlush, engine.OpCharge:
+			continue // the Limiter or a report of Kuadrant makes them
 		}
 		assert.GreaterOrEqual(t, n, least, "some command of the source must make operation %d", code)
 	}

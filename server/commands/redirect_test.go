@@ -60,7 +60,7 @@ func TestRedirectOfATransaction(t *testing.T) {
 	f.Lead("a")
 	assert.Equal(t, moved, c.say("EXEC"), "the whole transaction must be redirected")
 	assert.Equal(t, "-"+string(errExecNoMulti), c.say("EXEC"))
-	assert.EqualValues(t, 0, f.Len())
+	assert.EqualValues(t, 0, f.Len(0))
 
 	c.say("MULTI")
 	c.say("PING")

@@ -68,7 +68,7 @@ func ownState(run func(*Session, limiter.View, [][]byte)) reading {
 				to.add(g)
 			}
 		}
-		if set := s.srv.cfg.BlacklistKey; set != "" && to.GroupOf(engine.SlotOf([]byte(set))).Leader == to.Self {
+		if set := s.blacklist(); set != "" && to.GroupOf(engine.SlotOf([]byte(set))).Leader == to.Self {
 			to.addBase()
 		}
 		return true
@@ -80,7 +80,7 @@ func keyState(run func(*Session, limiter.View, [][]byte)) reading {
 	return reading{run, func(s *Session, args [][]byte, to *scope) bool {
 		keys, _, err := keysIn(s.srv, args)
 		for _, key := range keys {
-			if isBlacklist(s.srv, key) {
+			if s.isBlacklist(key) {
 				to.addBase()
 			}
 			to.addSlot(engine.SlotOf(key))
@@ -119,18 +119,22 @@ func own(srv *Shared) func(key []byte) bool {
 
 // runSize is DBSIZE. It counts the keys that SCAN shows.
 func runSize(s *Session, v limiter.View, _ [][]byte) {
-	s.Int(keysShown(s.srv, v) + int64(oneIf(shownSet(s.srv, v) != nil)))
+	n := v.Len()
+	if own(s.srv) != nil {
+		n = keysShown(s.srv, int(s.database))
+	}
+	s.Int(n + int64(oneIf(shownSet(s.srv, v, s.blacklist()) != nil)))
 }
 
-// keysShown returns how many keys of limiters SCAN shows.
-func keysShown(srv *Shared, v limiter.View) (n int64) {
+// keysShown returns how many keys of limiters in a database SCAN shows.
+func keysShown(srv *Shared, database int) (n int64) {
 	if own(srv) == nil {
-		return v.Len()
+		return srv.View(database).Len()
 	}
 	t := srv.Replica.Topology()
 	for _, g := range t.Groups {
 		if g.Leader == t.Self {
-			n += srv.Replica.LenOf(g.Slots.First)
+			n += srv.Replica.LenOf(g.Slots.First, database)
 		}
 	}
 	return n

@@ -197,7 +197,8 @@ func runDeleteAll(s *Session, args [][]byte) {
 	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
 	var v limiter.View
-	if reader := s.srv.Reader(); err == nil {
+	reader := s.srv.Reader()
+	if reader.Database = int(s.database); err == nil {
 		v, _, err = reader.Read(nil) // READONLY does not apply to what is deleted
 	}
 	var names [][]byte
@@ -253,6 +254,9 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 		}
 	}
 	s.batch = waiting
+	if err == nil && s.database != 0 {
+		err = s.enterDatabase(b.Ops)
+	}
 	if err != nil {
 		return 0, err
 	}

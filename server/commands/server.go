@@ -29,10 +29,11 @@ func serverCommands() []*command {
 			flags: "loading stale fast", run: func(s *Session, _ [][]byte) {
 				s.Int(lastSaveUnix(s.srv.Limiter))
 			}},
-		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write",
-			run: runFlush, cost: "O(n) in the keys of the server", details: "Policies stay."},
-		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write",
-			run: runFlush, cost: "O(n) in the keys of the server"},
+		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", flags: "write",
+			summary: "Forget every limiter and block of all databases", run: runFlushAll, cost: "O(n) in the keys of the server", details: "Policies stay."},
+		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget the limiters and blocks of this database",
+			flags: "write", run: runFlushDatabase, cost: "O(n) in the keys of the server",
+			details: "Policies and blocks `EVERYWHERE` stay: they are common to all databases."},
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server",
 			flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
@@ -66,8 +67,11 @@ func runInfo(s *Session, args [][]byte) {
 	here := s.srv.Here
 	facts := info.Server{
 		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
-		Subscribed: s.srv.clients.pubsubCount, Expiring: keysShown(s.srv, here),
-		Lasting: oneIf(shownSet(s.srv, here) != nil),
+		Subscribed: s.srv.clients.pubsubCount,
+		Lasting:    oneIf(shownSet(s.srv, here, s.srv.cfg.BlacklistKey) != nil),
+	}
+	for database := range facts.Expiring {
+		facts.Expiring[database] = keysShown(s.srv, database)
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
@@ -150,7 +154,7 @@ func runBackgroundSave(s *Session, args [][]byte) {
 	case len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "SCHEDULE"):
 		s.fail(arg.ErrSyntax)
 		return
-	case !hasDisk(s.srv.Limiter):
+	case !hasDisk(s.srv.Limiter.Backend()):
 		s.fail(limiter.ErrNoDisk)
 		return
 	case !v.begin():

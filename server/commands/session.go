@@ -54,6 +54,7 @@ type Session struct {
 	failed    bool     // the running command has answered an error
 	running   *command // the running command, unless it is an operation
 	reads     limiter.Reader
+	database  uint8         // the selected database; reads has it too
 	staleMs   int64         // the upper bound of the age of the last read
 	executing bool          // running the commands of a transaction
 	heldFor   time.Duration // time that the running command has waited in a queue of RL.WAIT

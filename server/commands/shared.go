@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
@@ -85,7 +86,7 @@ func (c *Config) complete() error {
 	c.SentinelName = cmp.Or(c.SentinelName, DefaultSentinelName)
 	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
 	switch {
-	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
+	case c.BlacklistKey != "" && arg.CheckKey([]byte(c.BlacklistKey)) != nil || engine.Reserved([]byte(c.BlacklistKey)):
 		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of "+
 			"policies, not %q",
 			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)

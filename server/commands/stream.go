@@ -228,13 +228,17 @@ func writeEntries(s *Session, list []engine.Event) {
 		e := &list[i]
 		s.Array(2)
 		s.Bulk(strconv.FormatInt(e.AtMs, 10) + "-" + strconv.FormatUint(e.Cursor, 10))
-		s.Array(2 * eventFields)
+		s.Array(2 * (eventFields + databaseFields(e)))
 		for _, f := range [eventFields][2]string{
 			{"kind", e.Kind.String()}, {"policy", e.Policy}, {"key", e.Key}, {"id", e.ID},
 			{"share", strconv.FormatInt(e.Share, 10)}, {"amount", strconv.FormatInt(e.Amount, 10)},
 			{"used", strconv.FormatInt(e.Used, 10)}, {"limit", strconv.FormatInt(e.Limit, 10)},
 		} {
 			s.Pair(f[0], f[1])
+		}
+		if e.Database > 0 {
+			s.Bulk("db")
+			s.Bulk(strconv.Itoa(e.Database))
 		}
 	}
 }

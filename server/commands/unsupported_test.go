@@ -36,7 +36,7 @@ func TestUnsupported(t *testing.T) {
 		{"MULTI hunter2", service.LacksOption, "multi"},
 		{"CONFIG SET hunter2 hunter2", service.LacksOption, "config|set"},
 		{"HELLO 3 hunter2", service.LacksOption, "hello"},
-		{"SELECT 1", service.LacksDatabase, "select"},
+		{"SELECT 16", service.LacksDatabase, "select"},
 		{"EVAL hunter2 0", service.LacksScript, "eval"},
 		{"SCRIPT LOAD hunter2x", service.LacksScript, "script|load"},
 		{"EVAL " + long + " 0", service.LacksScript, "eval"},

@@ -159,7 +159,7 @@ func TestEveryRefusalTellsWhenToTryAgain(t *testing.T) {
 		}
 	}
 	all()
-	table := s.Limiter.(*servertest.TableLimiter)
+	table := s.Limiter.Backend().(*servertest.TableLimiter)
 	table.Mu.Lock()
 	table.Err = limiter.ErrClusterDown
 	table.Mu.Unlock()
@@ -178,7 +178,7 @@ func TestEveryRefusalTellsWhenToTryAgain(t *testing.T) {
 func TestWaitsAtTheEdges(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	_, envoy := serveRLS(t, s.Shared)
-	c, table := s.client(t), s.Limiter.(*servertest.TableLimiter)
+	c, table := s.client(t), s.Limiter.Backend().(*servertest.TableLimiter)
 	rng, denied := rand.New(rand.NewPCG(1, 39)), 0
 	for i := range 200 {
 		limit := []string{"TOKENBUCKET 1/%dms 3", "FIXED %dms 3", "FIXED %dms 3 FIRST",

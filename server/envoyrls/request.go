@@ -184,7 +184,7 @@ func keyOf(entries []*rlspb.Entry) string {
 	switch {
 	case key == "":
 		return service.AnonymousKey
-	case len(key) > rlsKeyBytes || engine.Reserved([]byte(key)):
+	case len(key) > rlsKeyBytes || engine.Reserved([]byte(key)), engine.IsStored([]byte(key)):
 		return "#" + hashed(key, rlsHashBytes)
 	}
 	return key

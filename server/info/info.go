@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -18,8 +19,9 @@ type Server struct {
 	LastSave           int64 // in Unix time
 	Saving, SaveFailed bool
 	Subscribed         func() int // clients with subscriptions
-	Expiring           int64      // keys that expire, which are all of limiters
-	Lasting            int32      // keys that do not
+	// Expiring are the keys of each database that expire, which are all of limiters.
+	Expiring [engine.Databases]int64
+	Lasting  int32 // keys of database 0 that do not
 }
 
 // section is one part of INFO. An extra section is shown only by its name, and by INFO all and everything.

@@ -111,8 +111,14 @@ func writeErrorstats(s *Server, w *writer) {
 }
 
 func writeKeyspace(s *Server, w *writer) {
-	if n := s.Expiring + int64(s.Lasting); n > 0 {
-		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, s.Expiring))
+	for database, expiring := range s.Expiring {
+		n := expiring
+		if database == 0 {
+			n += int64(s.Lasting)
+		}
+		if n > 0 {
+			w.field(fmt.Sprint("db", database), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, expiring))
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func (s collector) clusterMetrics() []metric {
 	for i := range t.Nodes {
 		ms = append(ms, memberMetrics(&t.Nodes[i])...)
 	}
-	if reporter, ok := s.Limiter.(limiter.ConsensusReporter); ok {
+	if reporter, ok := s.Limiter.Backend().(limiter.ConsensusReporter); ok {
 		ms = append(ms, consensusMetrics(reporter.Consensus())...)
 	}
 	return ms

@@ -107,7 +107,7 @@ func (s collector) histograms() []histogram {
 			storage.Writes,
 		})
 	}
-	if reporter, ok := s.Limiter.(limiter.ConsensusReporter); ok {
+	if reporter, ok := s.Limiter.Backend().(limiter.ConsensusReporter); ok {
 		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "Time to write a " +
 			"snapshot.", reporter.Consensus().Snapshots})
 	}

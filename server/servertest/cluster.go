@@ -184,11 +184,11 @@ func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
 	return r.old
 }
 
-func (r *FakeReplica) LenOf(slot uint16) (n int64) {
+func (r *FakeReplica) LenOf(slot uint16, database int) (n int64) {
 	slots := r.Topology().GroupOf(slot).Slots
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = r.Scan(cursor, 1000, func(key []byte, _ engine.Algorithm) {
-			if slots.Has(engine.SlotOf(key)) {
+			if in, _ := engine.CutDatabase(key); in == database && slots.Has(engine.SlotOf(key)) {
 				n++
 			}
 		})

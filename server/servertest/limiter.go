@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 // TestNowNs and TestWallNs are the start of test clocks: 2026-11-21 12:00:00 UTC, the middle of a day, on the wall
@@ -65,8 +66,19 @@ func (l *TableLimiter) DecideAtomic(ops []engine.Op, out []engine.Decision) erro
 }
 
 func (l *TableLimiter) Inspect(key []byte) (engine.Info, bool) { return l.Table.Inspect(l.Now(), key) }
-func (l *TableLimiter) Len() int64                             { return l.Table.Len(l.Now()) }
-func (l *TableLimiter) RandomKey() []byte                      { return l.Table.RandomKey(l.Now(), 7) }
+func (l *TableLimiter) Len(database int) int64 {
+	return l.Table.LenWithin(l.Now(), database, hashslot.All)
+}
+func (l *TableLimiter) RandomKey(database int) []byte { return l.Table.RandomKey(l.Now(), 7, database) }
+
+// ClearDatabase empties a database; see engine.Flush.
+func (l *TableLimiter) ClearDatabase(database int) error {
+	if err := l.count(); err != nil {
+		return err
+	}
+	l.Table.Decide(l.Now(), []engine.Op{engine.Flush(database, 0)}, make([]engine.Decision, 1))
+	return nil
+}
 func (l *TableLimiter) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
 	return l.Table.Holds(l.Now(), policy, key, cursor, count)
 }

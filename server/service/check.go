@@ -70,6 +70,6 @@ func (s *Service) ShowCheck(addr, policy string, op *engine.Op) {
 	if len(op.From) > 0 {
 		args = append(args, []byte("FROM"), op.From[len(arg.AddressPrefix):])
 	}
-	s.Events.ShowCommand(addr, s.Check, args)
+	s.Events.ShowCommand(addr, 0, s.Check, args)
 	s.Pause.Wait(s.Check, s.Stop)
 }

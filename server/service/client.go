@@ -24,6 +24,7 @@ type Client struct {
 	Queued                   int // commands in MULTI, -1: none
 	Monitor                  bool
 	Readonly                 bool // READONLY
+	DB                       int  // the selected database
 }
 
 // Init initialises the description of a client.
@@ -82,14 +83,14 @@ func (i *Client) Line(now time.Time) string {
 	if cmd := i.Last.Load(); cmd != nil {
 		last = cmd.Full
 	}
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=0 sub=%d psub=%d ssub=0 "+
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=0 "+
 		"multi=%d watch=0"+
 		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s "+
 		"user=%s redir=-1 resp=%d"+
 		" lib-name=%s lib-ver=%s\n",
 		i.ID, i.Addr, i.LocalAddr, i.Name, int64(now.Sub(i.Since).Seconds()),
 		int64(now.Sub(time.Unix(0, i.active.Load())).Seconds()),
-		flags, i.Subs, i.PatternSubs, i.Queued, last, i.User, i.Proto, i.LibName, i.LibVer)
+		flags, i.DB, i.Subs, i.PatternSubs, i.Queued, last, i.User, i.Proto, i.LibName, i.LibVer)
 }
 
 func (i *Client) UserName() string {

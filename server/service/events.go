@@ -249,8 +249,8 @@ func (h *Events) spend(now int64) bool {
 	return true
 }
 
-// ShowCommand shows a command to every monitor.
-func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
+// ShowCommand shows a command of a client in a database to every monitor.
+func (h *Events) ShowCommand(addr string, database int, cmd *Command, args [][]byte) {
 	if h.slowPath.Load() == 0 {
 		return
 	}
@@ -260,7 +260,7 @@ func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
 		return
 	}
 	now := time.Now()
-	line := monitorLine(now, addr, ShownArgs(cmd, args))
+	line := monitorLine(now, addr, database, ShownArgs(cmd, args))
 	for m := range h.monitors {
 		if !h.spend(now.Unix()) {
 			return
@@ -270,10 +270,10 @@ func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
 }
 
 // monitorLine formats +seconds.micros [db addr] "arg" "arg" as Redis does.
-func monitorLine(now time.Time, addr string, args []string) []byte {
+func monitorLine(now time.Time, addr string, database int, args []string) []byte {
 	micros := strconv.Itoa(1_000_000 + now.Nanosecond()/1000)
 	line := append([]byte("+"), strconv.FormatInt(now.Unix(), 10)...)
-	line = append(line, "."+micros[1:]+" [0 "+addr+"]"...)
+	line = append(line, "."+micros[1:]+" ["+strconv.Itoa(database)+" "+addr+"]"...)
 	for _, a := range args {
 		line = append(line, ' ')
 		line = strconv.AppendQuoteToASCII(line, a)

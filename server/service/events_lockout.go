@@ -12,6 +12,7 @@ type lockout struct {
 	Policy  string `json:"policy,omitempty"` // empty for RL.STRIKE
 	Key     string `json:"key"`              // invalid UTF-8 is replaced
 	Seconds int64  `json:"seconds"`          // rounded up
+	DB      uint8  `json:"db,omitempty"`     // of the key
 }
 
 // lockedOut publishes the lock-outs that a decision began, if there are listeners.
@@ -20,7 +21,8 @@ func (h *Events) lockedOut(set *engine.Policies, at engine.Stamp, op *engine.Op,
 		return
 	}
 	if op.Code != engine.OpCheck {
-		h.tellLockout(h.lockouts, lockout{Key: string(op.Key), Seconds: lastPenaltySeconds(&op.Limit)})
+		h.tellLockout(h.lockouts, lockout{Key: string(op.Key), Seconds: lastPenaltySeconds(&op.Limit),
+			DB: op.Database})
 		return
 	}
 	for i := range engine.MaxPairs {
@@ -34,7 +36,8 @@ func (h *Events) lockedOut(set *engine.Policies, at engine.Stamp, op *engine.Op,
 			}
 		}
 		ch := h.policyChannel(lockoutPrefix, pair.Policy)
-		h.tellLockout(ch, lockout{Policy: string(pair.Policy), Key: string(pair.Key), Seconds: seconds})
+		h.tellLockout(ch, lockout{Policy: string(pair.Policy), Key: string(pair.Key), Seconds: seconds,
+			DB: op.Database})
 	}
 }
 

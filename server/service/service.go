@@ -13,8 +13,9 @@ import (
 // Service is the layer under the protocols. It makes, counts and publishes the decisions of every protocol. Its methods
 // may be called from any goroutine.
 type Service struct {
-	Limiter limiter.Decider
-	// Here is the state that this node has now, which may be behind other nodes. The policies of decisions, counters
+	// Limiter decides operations with the names that clients send.
+	Limiter *limiter.Databases
+	// Here is database 0 as this node has it now, which may be behind other nodes. The policies of decisions, counters
 	// and previews may be.
 	Here limiter.View
 	// Replica is the Limiter if it is a node of a cluster, else nil.
@@ -57,6 +58,7 @@ type Service struct {
 	Draining atomic.Bool
 	Stop     chan struct{} // closed when draining begins
 
+	state  limiter.State
 	reader limiter.Reader // copied for each client
 }
 
@@ -66,8 +68,9 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	replica, _ := lim.(limiter.Replica)
 	slowPath := new(atomic.Int32)
 	return &Service{
-		Limiter: lim,
-		Here:    lim,
+		Limiter: limiter.NewDatabases(lim),
+		Here:    limiter.ViewOf(lim, 0),
+		state:   lim,
 		reader:  limiter.NewReader(lim),
 		Replica: replica,
 		Log:     log,
@@ -108,8 +111,11 @@ func (s *Service) Groups() int {
 	return len(s.Replica.Topology().Groups)
 }
 
-// Reader returns a reader for one client.
+// Reader returns a reader of database 0 for one client.
 func (s *Service) Reader() limiter.Reader { return s.reader }
+
+// View returns a database as this node has it now, as Here does.
+func (s *Service) View(database int) limiter.View { return limiter.ViewOf(s.state, database) }
 
 // ReadIndexOf makes the following dry decisions of a limiter linearizable. They depend on no other group than its own.
 func (s *Service) ReadIndexOf(name []byte) error {
@@ -147,7 +153,7 @@ func (s *Service) ClockBehind() time.Duration {
 
 // Storage describes the Limiter's disk, if it has one.
 func (s *Service) Storage() (limiter.Storage, bool) {
-	if reporter, ok := s.Limiter.(limiter.StorageReporter); ok {
+	if reporter, ok := s.Limiter.Backend().(limiter.StorageReporter); ok {
 		return reporter.Storage()
 	}
 	return limiter.Storage{}, false

@@ -99,11 +99,11 @@ func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
 		case engine.OpUnblock: // the block may have covered other keys as well
 			l.NotifyAll()
 		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpResetPolicy:
-			l.notifyKey(queueOfLimiter(ops[i].Key))
+			l.notifyKey(queueIn(ops[i].Database, queueOfLimiter(ops[i].Key)))
 		case engine.OpForgive:
-			l.notifyKey(queueOfPair(ops[i].Text, ops[i].Key))
+			l.notifyKey(queueIn(ops[i].Database, queueOfPair(ops[i].Text, ops[i].Key)))
 			for _, p := range ops[i].Also {
-				l.notifyKey(queueOfPair(p.Policy, p.Key))
+				l.notifyKey(queueIn(ops[i].Database, queueOfPair(p.Policy, p.Key)))
 			}
 		}
 	}
@@ -127,12 +127,19 @@ func (l *WaitQueues) NotifyAll() {
 }
 
 // QueueOf returns the queue name of a decision. It is the key, or for a check its first policy and key, because each
-// policy has its own limiters.
+// policy has its own limiters. Each database has queues of its own.
 func QueueOf(op *engine.Op) string {
 	if op.Code == engine.OpCheck {
-		return queueOfPair(op.Text, op.Key)
+		return queueIn(op.Database, queueOfPair(op.Text, op.Key))
 	}
-	return string(op.Key)
+	return queueIn(op.Database, string(op.Key))
+}
+
+func queueIn(database uint8, name string) string {
+	if database == 0 {
+		return name
+	}
+	return string(engine.AppendStored(nil, int(database), []byte(name)))
 }
 
 // queueOfLimiter returns the queue name for a limiter.

@@ -43,6 +43,8 @@ type Event struct {
 	Amount int64
 	Used   int64 // units of the limit that are used after the decision
 	Limit  int64
+	// Database is the database of Key and of the hold. It is not stored: the stored names have it.
+	Database int
 }
 
 // maxText bounds each text of a stored event. It is longer than keys, names and IDs are.

@@ -5,12 +5,14 @@ import (
 
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // Audit checks that index, wheel, counters and limit table of a store agree, and returns the first contradiction.
 // Only tests call it, because it visits every entry.
 func (s *Store) Audit() error {
 	users, kinds, linked, bundles := map[uint32]uint32{}, [NumKinds]int64{}, map[arena.Ref]bool{}, 0
+	var elsewhere [rule.Databases]int64
 	s.Wheel.each(&s.Slab, func(r arena.Ref) { linked[r] = true })
 	for g := range s.Index.Segments() {
 		var err error
@@ -29,6 +31,11 @@ func (s *Store) Audit() error {
 				e := c.Entry
 				users[e.Limit()]++
 				kinds[e.Kind()]++
+				if e.Kind() < KindToken && (c.Space == Limiters || !s.hasPartner(c)) {
+					if database := rule.DatabaseOf(c.Key); database > 0 {
+						elsewhere[database]++
+					}
+				}
 				if IsBucket(e.Kind()) && stateLen(e) < LimitStateLen(s.Limits.At(e.Limit())) {
 					err = fmt.Errorf("the state of entry %q is shorter than its limit needs", c.Key)
 				}
@@ -46,6 +53,8 @@ func (s *Store) Audit() error {
 		return fmt.Errorf("%d entries in the wheel are not in the index", len(linked))
 	case bundles != s.bundles:
 		return fmt.Errorf("counted %d bundles, found %d", s.bundles, bundles)
+	case elsewhere != s.Counts.Elsewhere:
+		return fmt.Errorf("counted %v keys of other databases, found %v", s.Counts.Elsewhere, elsewhere)
 	case kinds != s.Counts.Entries:
 		return fmt.Errorf("counted %v entries by kind, found %v", s.Counts.Entries, kinds)
 	}

@@ -130,6 +130,17 @@ func (s *Store) create(c *Cell, kind uint8, length int) {
 	s.Counts.Entries[kind]++
 	if s.hasPartner(c) {
 		s.Counts.Blocked++
+	} else if kind < KindToken {
+		s.countElsewhere(c.Key, 1)
+	}
+}
+
+// countElsewhere counts a key of a database other than 0.
+func (s *Store) countElsewhere(name []byte, n int64) {
+	if c := name[0]; c == 0 || c == rule.ReservedPrefix[0] {
+		if database := rule.DatabaseOf(name); database > 0 {
+			s.Counts.Elsewhere[database] += n
+		}
 	}
 }
 
@@ -156,6 +167,8 @@ func (s *Store) remove(c *Cell) {
 func (s *Store) releaseContents(c *Cell) {
 	if s.hasPartner(c) {
 		s.Counts.Blocked--
+	} else if c.Entry.Kind() < KindToken {
+		s.countElsewhere(c.Key, -1)
 	}
 	s.BlockChanged(c.Entry, false)
 	s.Counts.Entries[c.Entry.Kind()]--
@@ -216,6 +229,18 @@ func (s *Store) Keys() (n int64) {
 		}
 	}
 	return n - s.Counts.Blocked
+}
+
+// KeysIn returns the number of keys of a database, as Keys does.
+func (s *Store) KeysIn(database int) (n int64) {
+	if database > 0 {
+		return s.Counts.Elsewhere[database]
+	}
+	n = s.Keys()
+	for _, others := range s.Counts.Elsewhere {
+		n -= others
+	}
+	return n
 }
 
 // BlockChanged reports an entry that becomes or stops being a block everywhere.

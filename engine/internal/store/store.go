@@ -58,8 +58,9 @@ type Store struct {
 
 // counts are the counters of a store.
 type counts struct {
-	Entries                    [NumKinds]int64 // by kind
-	Blocked                    int64           // keys that have both a limiter and a block
+	Entries                    [NumKinds]int64       // by kind
+	Blocked                    int64                 // keys that have both a limiter and a block
+	Elsewhere                  [rule.Databases]int64 // keys by database; none of database 0
 	Expired, Evicted, Forgiven int64
 }
 

@@ -69,7 +69,7 @@ func (n *clusterNode) ReadIndex() error                   { return nil }
 func (n *clusterNode) LeaderOf(uint16) string             { return n.Topology().Leader }
 func (n *clusterNode) ReadIndexOf(uint16) error           { return nil }
 func (n *clusterNode) StaleForOf(uint16) time.Duration    { return n.StaleFor() }
-func (n *clusterNode) LenOf(uint16) int64                 { return n.Len() }
+func (n *clusterNode) LenOf(_ uint16, database int) int64 { return n.Len(database) }
 func (n *clusterNode) TransferGroup(int, string) error    { return errors.ErrUnsupported }
 func (n *clusterNode) RemoveFromGroup(string, int) error  { return errors.ErrUnsupported }
 func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }

@@ -294,7 +294,7 @@ func (s *Simulation) agreeOnShared() {
 		for _, key := range p.node.BlocksEverywhere().Keys() {
 			keys[key] = true
 		}
-		if lens = append(lens, p.node.Len(), int64(len(keys))); len(slices.Compact(slices.Clone(lens))) > 1 {
+		if lens = append(lens, p.node.Len(0), int64(len(keys))); len(slices.Compact(slices.Clone(lens))) > 1 {
 			s.violation("DBSIZE and the numbers of keys differ: %v", lens)
 		}
 		for i := range sharedNames {

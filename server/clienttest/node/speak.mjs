@@ -7,6 +7,7 @@ import { Redis as IORedis5 } from 'ioredis-5'
 import { createClient } from 'redis'
 
 const [name, doing, file, host, port, password] = process.argv.slice(2)
+const databaseURL = `redis://${host}:${port}/1`
 const vectors = JSON.parse(readFileSync(file, 'utf8'))
 
 // While the server is away its clients say so, and may.
@@ -18,7 +19,8 @@ function complain(error) {
 
 class NodeRedis {
   constructor(password) {
-    this.client = createClient({ socket: { host, port: Number(port) }, password })
+    this.client = createClient(doing === 'database' ? { url: databaseURL } :
+      { socket: { host, port: Number(port) }, password })
   }
   async connect(onError) {
     this.client.on('error', onError)
@@ -34,7 +36,7 @@ class NodeRedis {
 
 class IO {
   constructor(Library, password) {
-    this.client = new Library({ host, port: Number(port), password })
+    this.client = new Library(doing === 'database' ? databaseURL : { host, port: Number(port), password })
   }
   async connect(onError) { this.client.on('error', onError) }
   call(args) { return this.client.call(...args) }
@@ -127,7 +129,7 @@ async function main() {
     input.close()
     await back(client)
     await speak(client)
-  } else {
+  } else if (doing === 'password') {
     await mustBeRefused('wrong', 'WRONGPASS')
     await mustBeRefused(undefined, 'NOAUTH')
   }

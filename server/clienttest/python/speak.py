@@ -95,13 +95,16 @@ def main(name, doing, file, host, port, password=None):
     with open(file, encoding="utf-8") as text:
         vectors = json.load(text)
     options = OPTIONS[name]
-    client = redis.Redis(host, int(port), password=password, **options)
+    if doing == "database":
+        client = redis.Redis.from_url(f"redis://{host}:{port}/1", **options)
+    else:
+        client = redis.Redis(host, int(port), password=password, **options)
     speak(client, vectors)
     if doing == "restart":
         print("READY", flush=True)
         sys.stdin.readline()
         speak(client, vectors)
-    else:
+    elif doing == "password":
         must_be_refused(host, int(port), password="wrong", **options)
         must_be_refused(host, int(port), **options)
         must_not_cache(host, int(port), password)

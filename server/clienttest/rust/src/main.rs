@@ -143,7 +143,8 @@ fn run(args: &[String]) -> Result<(), Failure> {
     };
     let vectors: Json = serde_json::from_str(&std::fs::read_to_string(file)?)?;
     let protocol = if name == "redis-rs-resp3" { "?protocol=resp3" } else { "" };
-    let url = |auth: &str| format!("redis://{auth}{host}:{port}/{protocol}");
+    let database = if doing == "database" { "1" } else { "" };
+    let url = |auth: &str| format!("redis://{auth}{host}:{port}/{database}{protocol}");
     let auth = rest
         .first()
         .map(|password| format!(":{}@", password.replace(' ', "%20")))
@@ -159,7 +160,7 @@ fn run(args: &[String]) -> Result<(), Failure> {
         drop(pool.get()?); // the pool finds a dead connection and makes a new one
         AWAY.store(false, Ordering::SeqCst);
         speak(&pool, &vectors)?;
-    } else {
+    } else if doing == "password" {
         must_be_refused(url(":wrong@"), |e| {
             e.kind() == ErrorKind::AuthenticationFailed || e.code() == Some("WRONGPASS")
         })?;

@@ -12,8 +12,8 @@ import redis.clients.jedis.exceptions.JedisDataException;
 final class JedisClient implements Client {
     private final RedisClient client;
 
-    JedisClient(String host, int port, String password) {
-        var config = DefaultJedisClientConfig.builder().password(password).build();
+    JedisClient(String host, int port, String password, int database) {
+        var config = DefaultJedisClientConfig.builder().password(password).database(database).build();
         client = RedisClient.builder().hostAndPort(host, port).clientConfig(config).build();
     }
 

@@ -17,8 +17,8 @@ final class LettuceClient implements Client {
     private final RedisClient client;
     private StatefulRedisConnection<String, String> connection;
 
-    LettuceClient(String host, int port, String password) {
-        var uri = RedisURI.builder().withHost(host).withPort(port);
+    LettuceClient(String host, int port, String password, int database) {
+        var uri = RedisURI.builder().withHost(host).withPort(port).withDatabase(database);
         if (password != null) {
             uri.withPassword(password.toCharArray());
         }

@@ -143,7 +143,12 @@ final class Speak {
     }
 
     private static Client open(String name, String host, int port, String password) {
-        return name.equals("jedis") ? new JedisClient(host, port, password) : new LettuceClient(host, port, password);
+        return open(name, host, port, password, 0);
+    }
+
+    private static Client open(String name, String host, int port, String password, int database) {
+        return name.equals("jedis") ? new JedisClient(host, port, password, database)
+            : new LettuceClient(host, port, password, database);
     }
 
     private static void mustBeRefused(Client client) throws Exception {
@@ -163,7 +168,8 @@ final class Speak {
         String host = argv[3];
         int port = Integer.parseInt(argv[4]);
         var vectors = JsonParser.parseString(Files.readString(Path.of(argv[2]))).getAsJsonObject();
-        try (var client = open(name, host, port, argv.length > 5 ? argv[5] : null)) {
+        try (var client = open(name, host, port, argv.length > 5 ? argv[5] : null,
+                argv[1].equals("database") ? 1 : 0)) {
             var run = new Speak(vectors, client);
             run.speak();
             if (argv[1].equals("restart")) {
@@ -171,7 +177,7 @@ final class Speak {
                 System.in.readNBytes("restarted\n".length());
                 run.back();
                 run.speak();
-            } else {
+            } else if (argv[1].equals("password")) {
                 mustBeRefused(open(name, host, port, "wrong"));
                 mustBeRefused(open(name, host, port, null));
             }
