@@ -13,10 +13,10 @@ import (
 
 // socketFlags are Unix sockets beside the ports, for programs on this machine.
 type socketFlags struct {
-	UnixSocket string `placeholder:"PATH" group:"ports" help:"Unix socket for clients, beside --listen. The permissions of the file decide who may connect; a password is needed as on a port."`
-	HTTPSocket string `name:"http-socket" placeholder:"PATH" group:"ports" help:"Unix socket for what --http serves, without TLS. Without a password /check answers there only with --http-check open, because a program that forwards requests of others may hold the socket."`
+	UnixSocket string `placeholder:"PATH" group:"ports" help:"Unix socket for clients, beside --listen. Its permissions decide who may connect; a password is needed as on a port."`
+	HTTPSocket string `name:"http-socket" placeholder:"PATH" group:"ports" help:"Unix socket for what --http serves, without TLS. Without a password /check answers there only with --http-check open."`
 	RLSSocket  string `name:"rls-socket" placeholder:"PATH" group:"ports" help:"Unix socket for what --rls serves."`
-	SocketMode string `default:"0660" placeholder:"MODE" group:"ports" help:"Permissions of the Unix sockets, in octal: 0660 is for the user and the group of this process, 0666 for everybody on this machine."`
+	SocketMode string `default:"0660" placeholder:"MODE" group:"ports" help:"Permissions of the Unix sockets, in octal."`
 }
 
 // openSockets opens the Unix sockets. The caller closes p after an error.

@@ -29,12 +29,9 @@ func sentinelCommand() *command {
 	return &command{
 		name: "SENTINEL", arity: -2, group: groupCluster, flags: "loading stale",
 		summary: "Commands for clients that find the primary through Sentinel",
-		details: "A client of Redis' Sentinel gets the addresses of the nodes as its Sentinels, and the name of " +
-			"`--sentinel-name`. Every node answers. The primary is the leader, with several Raft groups that of the " +
-			"first group, and the other nodes are its replicas. While no leader is known, the primary is the last " +
-			"leader, with the flags `s_down,o_down`. A server that runs alone is the primary. Channel " +
-			"`+switch-master` carries `name old-host old-port new-host new-port` when the leader changes, and " +
-			"`+slave` then each replica (SUBSCRIBE). Maps have only the fields of Redis whose values weir knows.",
+		details: "Every node is a Sentinel. The primary is the leader (of the first Raft group), or while none is known the " +
+			"last one, with the flags `s_down,o_down`. A new leader is published on `+switch-master`, and its replicas " +
+			"on `+slave`. Maps have only the fields of Redis whose values weir knows.",
 		subs: []*command{
 			{name: "GET-MASTER-ADDR-BY-NAME", arity: 3, syntax: "name", summary: "The address of the primary",
 				reply: "Host and port, or nil for another name.", run: runGetMasterAddr},
