@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/tls"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +36,27 @@ func TestServeEnvoysByTLS(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, codes.InvalidArgument, call(pair), "the empty call must reach the service")
 	require.Equal(t, codes.Unavailable, call())
+	p.stop()
+}
+
+// TestCertificateOfAnEnvoy checks that the certificate of an Envoy logs in the user that it names, and no other one.
+func TestCertificateOfAnEnvoy(t *testing.T) {
+	ca := certtest.NewCA(t, "ca")
+	users := filepath.Join(t.TempDir(), "users")
+	require.NoError(t, os.WriteFile(users, []byte("user envoy on san:envoy ~* +@decide\n"), 0o600))
+	p := start(t, certFlags(ca.Issue("weir", nil), "--rls=127.0.0.1:0", "--rls-tls", "--tls-ca-file="+ca.File,
+		"--tls-auth-clients=required", "--users-file="+users)...)
+	for name, want := range map[string]codes.Code{"envoy": codes.InvalidArgument, "other": codes.Unauthenticated} {
+		mine := ca.Issue(name, nil)
+		pair, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)
+		require.NoError(t, err)
+		config := &tls.Config{RootCAs: ca.Pool(), ServerName: "weir", Certificates: []tls.Certificate{pair}}
+		conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		require.NoError(t, err)
+		_, err = servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(), &rlspb.Request{})
+		require.Equal(t, want, status.Code(err), "the empty call of %s", name)
+		require.NoError(t, conn.Close())
+	}
 	p.stop()
 }
 

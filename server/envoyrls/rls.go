@@ -3,6 +3,7 @@ package envoyrls
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"runtime/debug"
 	"strings"
@@ -145,8 +146,8 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 			stats.OK.Add(1)
 		}
 	}()
-	addr, credentials := senderOf(ctx)
-	u, err := r.Authenticate(addr, credentials, service.LoginMemoryOf(ctx))
+	addr, login, cert := senderOf(ctx)
+	u, err := r.Authenticate(addr, login, cert, service.LoginMemoryOf(ctx))
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
@@ -188,15 +189,18 @@ func (r *Server) read(in *rlspb.Request) (call, error) {
 	return readRequest(in)
 }
 
-// senderOf returns the address and the authorization header of a call.
-func senderOf(ctx context.Context) (addr, credentials string) {
+// senderOf returns the address, the authorization header and the certificate of a call.
+func senderOf(ctx context.Context) (addr, login string, cert *x509.Certificate) {
 	if p, ok := grpcpeer.FromContext(ctx); ok {
 		addr = p.Addr.String()
+		if secure, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(secure.State.PeerCertificates) > 0 {
+			cert = secure.State.PeerCertificates[0]
+		}
 	}
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
-		credentials = given[0]
+		login = given[0]
 	}
-	return addr, credentials
+	return addr, login, cert
 }
 
 func (q *rlsRequest) operations() []engine.Op { return q.Ops }

@@ -14,7 +14,7 @@ var errNotThisMachine = errors.New("without a password weir accepts only request
 
 // httpUser authenticates the sender of a request.
 func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {
-	return s.Authenticate(r.RemoteAddr, r.Header.Get("Authorization"), service.LoginMemoryOf(r.Context()))
+	return s.Authenticate(r.RemoteAddr, r.Header.Get("Authorization"), nil, service.LoginMemoryOf(r.Context()))
 }
 
 // refuseLogin answers a request whose sender is not authenticated.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,17 +15,21 @@ import (
 )
 
 // Authenticate returns the user whose credentials an HTTP Authorization header carries. They are Basic credentials, or
-// the password of the user default as a Bearer token. Without credentials it returns the user default if that user
-// needs no password, else ErrNoAuth. A user without a password (nopass) is not authenticated, whatever the credentials.
+// the password of the user default as a Bearer token. Without credentials it returns the user of the client's verified
+// certificate, which may be nil, or the user default if that user needs no password, else ErrNoAuth. A user without a password (nopass) is not authenticated, whatever the credentials.
 // Authenticate delays password guesses as the other ports do. A connection that has logged in is not delayed.
-func (s *Service) Authenticate(remoteAddr, credentials string, login *loginMemory) (*acl.User, error) {
+func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certificate, login *loginMemory) (*acl.User,
+	error) {
 	users := s.Users.Load()
 	basic := http.Request{Header: http.Header{"Authorization": {credentials}}}
 	name, password, given := basic.BasicAuth()
 	if scheme, token, _ := strings.Cut(credentials, " "); strings.EqualFold(scheme, "Bearer") {
 		name, password, given = "", token, true
 	}
+	certified := users.OfCertificate(cert)
 	switch {
+	case !given && certified != nil:
+		return certified, nil
 	case !given && users.Open():
 		return users.Get(acl.DefaultUser), nil
 	case !given:
