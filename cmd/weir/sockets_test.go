@@ -47,9 +47,10 @@ func TestUnixSockets(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, listed, " addr="+path("weir")+":0 laddr="+path("weir"))
 
-	web := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	toSocket := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path("http"))
-	}}}
+	}
+	web := http.Client{Transport: &http.Transport{DialContext: toSocket}}
 	defer web.CloseIdleConnections()
 	reply, err := web.Get("http://weir/check/p?key=u")
 	require.NoError(t, err)
@@ -69,7 +70,8 @@ func TestUnixSockets(t *testing.T) {
 	for i, conn := range envoys {
 		require.NoError(t, conn.Close())
 		left := float64(len(envoys) - 1 - i)
-		require.Eventually(t, func() bool { return p.metric("weir_rls_connections") == left }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return p.metric("weir_rls_connections") == left }, patience,
+			time.Millisecond)
 	}
 	p.stop()
 	for _, name := range []string{"weir", "http", "rls"} {
@@ -90,8 +92,10 @@ func TestRefusedSockets(t *testing.T) {
 	}{
 		{"--unix-socket " + file + " exists and is no socket", []string{"--unix-socket=" + file}},
 		{"--unix-socket: " + taken + " is in use by another process", []string{"--unix-socket=" + taken}},
-		{"--unix-socket and --rls-socket are both " + taken, []string{"--unix-socket=" + taken, "--rls-socket=" + taken}},
-		{"--socket-mode must be an octal mode from 0600 to 0777 like 0660, not \"0888\"", []string{"--socket-mode=0888"}},
+		{"--unix-socket and --rls-socket are both " + taken,
+			[]string{"--unix-socket=" + taken, "--rls-socket=" + taken}},
+		{`--socket-mode must be an octal mode from 0600 to 0777 like 0660, not "0888"`,
+			[]string{"--socket-mode=0888"}},
 		{"--socket-mode must be an octal mode", []string{"--socket-mode=0444"}},
 		{"no such file or directory", []string{"--http-socket=" + filepath.Join(dir, "none", "http")}},
 	} {

@@ -167,7 +167,8 @@ var walls = []wall{
 		"is the grammar of limits for server, policy files and client, and light enough for a client"},
 	{"persistence", "engine/hashslot engine latency limiter",
 		"stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine engine/hashslot internal/filewatch internal/nearest limiter server server/commands server/policytext",
+	{"policyfile",
+		"engine engine/hashslot internal/filewatch internal/nearest limiter server server/commands server/policytext",
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +

@@ -298,8 +298,8 @@ func TestRulesOfHolds(t *testing.T) {
 // name it here.
 func TestEveryPartHasAFormat(t *testing.T) {
 	for part, names := range map[reflect.Type]string{
-		reflect.TypeFor[engine.Op](): "Code Partial Dry High Keep Database Else Key Limit Cost WaitNs TTLNs ID Asks Text From " +
-			"Also Calendar Incr Policy Script",
+		reflect.TypeFor[engine.Op](): "Code Partial Dry High Keep Database Else Key Limit Cost WaitNs TTLNs ID Asks " +
+			"Text From Also Calendar Incr Policy Script",
 		reflect.TypeFor[engine.Pair]():         "Policy Key",
 		reflect.TypeFor[engine.Limit]():        "Algorithm Mode Strikes Rate Max WindowNs Steps Since",
 		reflect.TypeFor[engine.PolicyChange](): "Do Reset Terms Own If Version",

@@ -145,8 +145,8 @@ func (u *User) allow(commands Commands, rule string) error {
 	}
 	grant, what := rule[0] == '+', strings.ToLower(rule[1:])
 	if !grant && rule[0] != '-' {
-		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, san:<name>, ~<pattern>, +@<category>, -@<category>, "+
-			"+<command> or -<command>", quote.Text([]byte(rule)))
+		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, san:<name>, ~<pattern>, +@<category>, "+
+			"-@<category>, +<command> or -<command>", quote.Text([]byte(rule)))
 	}
 	named := commands.Named(what)
 	if len(named) == 0 {

@@ -32,14 +32,17 @@ func TestDatabasesKeepTheirKeys(t *testing.T) {
 		return strings.Join(all, "; ")
 	}
 	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 10"))
-	fill := "RL.FIXED k FOREVER 5; RL.CHECK p k; SET s v; INCR n; RL.ACQUIRE slots 2 0 HOLDER me; RL.BLOCK b FOREVER; " +
+	fill := "RL.FIXED k FOREVER 5; RL.CHECK p k; SET s v; INCR n; RL.ACQUIRE slots 2 0 HOLDER me; " +
+		"RL.BLOCK b FOREVER; " +
 		"RL.RESERVE p held 4 1m ID hold; RL.FIXED once FOREVER 5 ID x; RL.FIXED once FOREVER 5 ID x; RL.CHECK p c p d COST 2"
-	want := "1 4 0 -1 5; 1 9 0 -1 10 p; OK; 1; 1 1 0 -1 2 me; OK; 1 6 0 -1 10 hold; 1 4 0 -1 5; 1 4 0 -1 5; 1 8 0 -1 10 p"
+	want := "1 4 0 -1 5; 1 9 0 -1 10 p; OK; 1; 1 1 0 -1 2 me; OK; " +
+		"1 6 0 -1 10 hold; 1 4 0 -1 5; 1 4 0 -1 5; 1 8 0 -1 10 p"
 	for _, database := range []string{"0", "3", "15"} {
 		require.Equal(t, "OK", c.say("SELECT "+database))
 		require.Equal(t, want, script(fill), "in database %s", database)
 	}
-	look := "DBSIZE; GET s; GET n; TTL k; EXISTS k policy|p|0|k; RL.HOLDS p held; TYPE policy|p|0|held; RL.FIXED b FOREVER 5"
+	look := "DBSIZE; GET s; GET n; TTL k; EXISTS k policy|p|0|k; RL.HOLDS p held; " +
+		"TYPE policy|p|0|held; RL.FIXED b FOREVER 5"
 	seen := "10; v; 1; -1; 2; 0 hold 4 0 60000 return; fixed; 0 0 -1 -1 5"
 	require.Equal(t, seen, script(look))
 	names := "b k n once policy|p|0|c policy|p|0|d policy|p|0|held policy|p|0|k s slots"
@@ -89,7 +92,8 @@ func TestSelectIsRefused(t *testing.T) {
 	}
 
 	require.Equal(t, "OK", c.say("SELECT 1"))
-	require.Contains(t, c.say("RL.BLOCK ip:192.0.2.1 1m EVERYWHERE"), "-ERR a block EVERYWHERE belongs to all databases")
+	require.Contains(t, c.say("RL.BLOCK ip:192.0.2.1 1m EVERYWHERE"),
+		"-ERR a block EVERYWHERE belongs to all databases")
 	require.Contains(t, c.say("SADD "+blacklistKey+" 192.0.2.1"), "which is in database 0")
 	require.Equal(t, "OK", c.say("SET "+blacklistKey+" v"), "an ordinary key of another database")
 	long := strings.Repeat("k", engine.MaxDatabaseKeyLen)
@@ -115,7 +119,8 @@ func TestSelectNeedsEveryMember(t *testing.T) {
 // TestSelectInATransaction checks that the commands behind a SELECT run in its database, and those before it do not.
 func TestSelectInATransaction(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
-	for _, send := range []string{"MULTI", "INCR n", "DBSIZE", "SELECT 2", "INCR n", "INCR n", "DBSIZE", "SELECT 99", "GET n",
+	for _, send := range []string{"MULTI", "INCR n", "DBSIZE", "SELECT 2", "INCR n", "INCR n", "DBSIZE",
+		"SELECT 99", "GET n",
 		"SELECT 4", "INCR n"} {
 		c.say(send)
 	}
@@ -198,7 +203,8 @@ func compareDatabases(t *testing.T, random *rand.Rand) {
 		clients[i] = srv.client(t)
 	}
 	guard := servers[0].client(t)
-	for _, send := range []string{"RL.FIXED theirs 1d 3", "RL.CHECK p theirs", "RL.CHECK named theirs", "SET value secret",
+	for _, send := range []string{"RL.FIXED theirs 1d 3", "RL.CHECK p theirs", "RL.CHECK named theirs",
+		"SET value secret",
 		"INCR counter", "RL.ACQUIRE slots 3 1h HOLDER me", "RL.RESERVE p theirs 1 1h ID hold", "RL.BLOCK blocked 1h"} {
 		require.NotContains(t, guard.say(send), "-ERR")
 	}

@@ -12,8 +12,8 @@ const (
 	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for scripts sent with EVAL and
 	// for policy text.
 	DefaultMaxBulkBytes = 64 << 10
-	// DefaultMaxValueBytes bounds a string that a client keeps. Bucket4j keeps some hundred bytes; Django REST framework
-	// keeps a list of 9 bytes for each request of its window, so that 5,000 an hour take 45 KB.
+	// DefaultMaxValueBytes bounds a string that a client keeps. Bucket4j keeps some hundred bytes; Django REST
+	// framework keeps a list of 9 bytes for each request of its window, so that 5,000 an hour take 45 KB.
 	DefaultMaxValueBytes = DefaultMaxBulkBytes
 
 	// MaxBatch bounds the operations of one connection that wait for one call to the Limiter. It is large enough to

@@ -29,9 +29,9 @@ func sentinelCommand() *command {
 	return &command{
 		name: "SENTINEL", arity: -2, group: groupCluster, flags: "loading stale",
 		summary: "Commands for clients that find the primary through Sentinel",
-		details: "Every node is a Sentinel. The primary is the leader (of the first Raft group), or while none is known the " +
-			"last one, with the flags `s_down,o_down`. A new leader is published on `+switch-master`, and its replicas " +
-			"on `+slave`. Maps have only the fields of Redis whose values weir knows.",
+		details: "Every node is a Sentinel. The primary is the leader (of the first Raft group), or while none is " +
+			"known the last one, with the flags `s_down,o_down`. A new leader is published on `+switch-master`, and its " +
+			"replicas on `+slave`. Maps have only the fields of Redis whose values weir knows.",
 		subs: []*command{
 			{name: "GET-MASTER-ADDR-BY-NAME", arity: 3, syntax: "name", summary: "The address of the primary",
 				reply: "Host and port, or nil for another name.", run: runGetMasterAddr},
@@ -182,8 +182,8 @@ func writeSentinelNode(w resp.Reply, m *limiter.Member, name, role string, down 
 // by themselves when a command fails.
 const lookForPrimary = 100 * time.Millisecond
 
-// AnnouncePrimaries publishes each change of the leader to the clients that SENTINEL serves, until the server stops. Only
-// a node of a cluster has such changes.
+// AnnouncePrimaries publishes each change of the leader to the clients that SENTINEL serves, until the server stops.
+// Only a node of a cluster has such changes.
 func (srv *Shared) AnnouncePrimaries() {
 	for known := ""; !srv.Draining.Load(); srv.Sleep(lookForPrimary) {
 		known = srv.announcePrimary(known)

@@ -41,7 +41,8 @@ func TestSentinel(t *testing.T) {
 	assert.Contains(t, c.say("SENTINEL SLAVES mymaster"), replica("c.example", idC, "slave,s_down", "42"))
 	f.Lead("")
 	assert.Contains(t, c.say("SENTINEL MASTER mymaster"), " flags master,s_down,o_down ")
-	assert.Equal(t, "10.0.0.1 6380", c.say("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster"), "as in Redis before a failover")
+	assert.Equal(t, "10.0.0.1 6380", c.say("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster"),
+		"as in Redis before a failover")
 	assert.Contains(t, c.say("SENTINEL CKQUORUM mymaster"), "-CLUSTERDOWN ")
 	f.Change(func(t *limiter.Topology) { t.LastLeader, t.Nodes[0].Up = "", false })
 	assert.Empty(t, c.say("SENTINEL MASTERS"))

@@ -30,7 +30,8 @@ func serverCommands() []*command {
 				s.Int(lastSaveUnix(s.srv.Limiter))
 			}},
 		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", flags: "write",
-			summary: "Forget every limiter and block of all databases", run: runFlushAll, cost: "O(n) in the keys of the server", details: "Policies stay."},
+			summary: "Forget every limiter and block of all databases", run: runFlushAll,
+			cost: "O(n) in the keys of the server", details: "Policies stay."},
 		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget the limiters and blocks of this database",
 			flags: "write", run: runFlushDatabase, cost: "O(n) in the keys of the server",
 			details: "Policies and blocks `EVERYWHERE` stay: they are common to all databases."},

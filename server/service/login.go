@@ -16,8 +16,9 @@ import (
 
 // Authenticate returns the user whose credentials an HTTP Authorization header carries. They are Basic credentials, or
 // the password of the user default as a Bearer token. Without credentials it returns the user of the client's verified
-// certificate, which may be nil, or the user default if that user needs no password, else ErrNoAuth. A user without a password (nopass) is not authenticated, whatever the credentials.
-// Authenticate delays password guesses as the other ports do. A connection that has logged in is not delayed.
+// certificate, which may be nil, or the user default if that user needs no password, else ErrNoAuth. A user without a
+// password (nopass) is not authenticated, whatever the credentials. Authenticate delays password guesses as the other
+// ports do. A connection that has logged in is not delayed.
 func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certificate, login *loginMemory) (*acl.User,
 	error) {
 	users := s.Users.Load()

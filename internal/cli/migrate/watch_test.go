@@ -119,7 +119,8 @@ func TestWatch(t *testing.T) {
 	for range 3 {
 		for _, line := range [][]any{
 			{"CLIENT", "SETNAME", "app"}, {"SET", "k", every}, {"INCR", "n"}, {"EXPIRE", "n", 60, "NX"},
-			{"ZADD", "z", 1, "a"}, {"LPUSH", "l", every}, {"EVALSHA", sha, 1, "n"}, {"EVAL", lua, 1, "n"}, {"CLIENT", "TRACKING", "ON"},
+			{"ZADD", "z", 1, "a"}, {"LPUSH", "l", every}, {"EVALSHA", sha, 1, "n"}, {"EVAL", lua, 1, "n"},
+			{"CLIENT", "TRACKING", "ON"},
 			{"GET", "k"}, {"PING"},
 		} {
 			_, err := app.Do(line[0].(string), line[1:]...)
