@@ -40,8 +40,8 @@ type clientKind struct {
 	remembersDeath bool
 	// stateless: the client does not remember the leader from one call to the next.
 	stateless bool
-	// sentinel: the client finds the leader through SENTINEL instead. hears: it goes to a new leader although the old one
-	// still answers, because it listens to +switch-master.
+	// sentinel: the client finds the leader through SENTINEL instead. hears: it goes to a new leader although the old
+	// one still answers, because it listens to +switch-master.
 	sentinel, hears bool
 	// complaints returns the lines that the library has logged since the last call. It is nil for a library that logs
 	// nothing. lost reports whether a line is about lost connections.
