@@ -23,7 +23,7 @@ import (
 // TestHostileFramesOnTheWire checks that each hostile frame gets the earlier replies, its error and a closed
 // connection, and does not affect other clients.
 func TestHostileFramesOnTheWire(t *testing.T) {
-	srv := startWire(t, Config{}, nil)
+	srv := startWire(t, Config{MaxBulkBytes: 64 << 10}, nil) // as the streams say
 	for name, c := range resptest.Hostile {
 		t.Run(name, func(t *testing.T) {
 			p := srv.dial(t)

@@ -99,8 +99,6 @@ var docsNotRun = map[string]string{
 
 	"bench/README.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
-	"algorithms.md: make compare-algorithms":                                                      "TestCompare of examples/systems/levels/compare measures the same with smaller sizes",
-	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",
 
 	"clustering.md: import Redis from 'ioredis'": "TestNodeExamplesOfReplies of server/clienttest",
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go " +

@@ -52,7 +52,7 @@ type serveCmd struct {
 
 	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer if the limit on file descriptors is too low. The default is the same as in Redis."`
 	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 means no such bound. Behind a proxy all clients have one address."`
-	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
+	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"128kb" group:"bounds" help:"Longest argument of a command; a longer one ends the connection. Keys end at 512 bytes; the rest is room for strings and scripts."`
 	MaxValueBytes  cmdline.ByteSize `least:"1" default:"64kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Libraries that keep a list of all requests of a window need 9 to 11 bytes for each. Set --max-bulk-bytes to at least as much."`
 	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Bytes of MONITOR and SUBSCRIBE messages that may wait for a client that does not read. With more the client is disconnected."`
 	WriteTimeout   time.Duration    `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is disconnected."`

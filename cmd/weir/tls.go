@@ -16,7 +16,7 @@ type tlsFlags struct {
 	TLSCertFile    string `name:"tls-cert-file" placeholder:"FILE" help:"Certificate of this server in PEM, with its intermediates. weir reads a replaced file within a second of the next connection, and at SIGHUP."`
 	TLSKeyFile     string `name:"tls-key-file" placeholder:"FILE" help:"Private key of the certificate."`
 	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of clients."`
-	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must present a certificate: no, optional (a presented one must be valid) or required. A certificate lets a client connect; AUTH decides what it may do."`
+	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must present a certificate: no, optional (a presented one must be valid) or required. A certificate lets a client connect, and logs in the user whose rule san: has one of its names; else AUTH decides what the client may do."`
 	RLSTLS         bool   `name:"rls-tls" help:"Speak TLS on --rls, with the same certificate, and ask Envoys for certificates as --tls-auth-clients says."`
 	HTTPTLS        bool   `name:"http-tls" help:"Speak HTTPS on --http, with the same certificate. Probes need none."`
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/quote"
@@ -64,13 +65,17 @@ const (
 )
 
 // wrongArity returns the error for a wrong number of arguments of a command. The example of a decision shows which
-// number is the time.
+// number is the time. weir may lack an option of a command of Redis; anything else is a typing error.
 func wrongArity(cmd *command) error {
 	usage := cmd.usage()
 	if cmd.group == groupDecide && len(cmd.shown) > 0 {
 		usage += ", like " + cmd.shown[0].send
 	}
-	return lacks(service.LacksOption, arg.WrongCount(cmd.Full, usage), "")
+	err := arg.WrongCount(cmd.Full, usage)
+	if cmd.arity < 0 || strings.HasPrefix(cmd.name, "RL.") {
+		return err
+	}
+	return lacks(service.LacksOption, err, "")
 }
 
 // syntaxError returns Redis' own text, followed by the usage.

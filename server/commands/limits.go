@@ -9,12 +9,12 @@ import (
 
 // The limits of sessions and of the commands.
 const (
-	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for scripts sent with EVAL and
-	// for policy text.
-	DefaultMaxBulkBytes = 64 << 10
+	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for strings, scripts sent with
+	// EVAL and policy text. It is above DefaultMaxValueBytes, so that a string that is too long gets an error that says so.
+	DefaultMaxBulkBytes = 128 << 10
 	// DefaultMaxValueBytes bounds a string that a client keeps. Bucket4j keeps some hundred bytes; Django REST
 	// framework keeps a list of 9 bytes for each request of its window, so that 5,000 an hour take 45 KB.
-	DefaultMaxValueBytes = DefaultMaxBulkBytes
+	DefaultMaxValueBytes = 64 << 10
 
 	// MaxBatch bounds the operations of one connection that wait for one call to the Limiter. It is large enough to
 	// spread the cost of the call, and small enough that other connections wait less than a millisecond.

@@ -109,7 +109,7 @@ func adviceOn(name []byte) string {
 	if dataCommands[strings.ToUpper(string(name))] {
 		return keepsLimits
 	}
-	return "use one of the commands that weir help lists; docs/migrating.md says what replaces which"
+	return "use one of the commands that `weir help` lists; docs/migrating.md says what replaces which"
 }
 
 // keepsLimits tells what replaces a command on data.

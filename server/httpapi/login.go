@@ -10,7 +10,7 @@ import (
 
 // errNotThisMachine rejects a request from another machine if no password protects the server.
 var errNotThisMachine = errors.New("without a password weir accepts only requests from its own machine, to localhost " +
-	"or one of its addresses: set a password")
+	"or one of its addresses: set a password, or for --http-socket give --http-check open")
 
 // httpUser authenticates the sender of a request.
 func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {

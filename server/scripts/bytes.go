@@ -60,7 +60,7 @@ func throttled() *dialect {
 func laravelCache() *dialect {
 	return &dialect{
 		name: "Laravel cache", registry: "Packagist",
-		native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 TTL ttl HOLDER owner",
+		native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 ttl HOLDER owner",
 		scripts: []*Script{
 			{
 				ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw", Check: ifAbsentFor(1000), Reply: replyStatus,

@@ -39,7 +39,7 @@ func redisSemaphore() *dialect {
 	}
 }
 
-const lockNative = "RL.ACQUIRE key 1 TTL ttl HOLDER token"
+const lockNative = "RL.ACQUIRE key 1 ttl HOLDER token"
 
 // release is a script that deletes the key if it has the token. weir replaces the token by nothing and lets it end at
 // once, because that also tells whether the key was there.

@@ -46,10 +46,10 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, text.String(), "\n| fixed window, `RL.FIXED` | 40 | 40 | 20 |")
 }
 
-// TestComparePage checks that docs/algorithms.md shows the output of the program, except for the last column, which
+// TestComparePage checks that bench/algorithms.md shows the output of the program, except for the last column, which
 // depends on the machine.
 func TestComparePage(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/algorithms.md")
+	page, err := os.ReadFile("../../../../bench/algorithms.md")
 	require.NoError(t, err)
 	w, err := startWeir()
 	require.NoError(t, err)

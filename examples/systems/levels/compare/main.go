@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// defaults are the sizes of docs/algorithms.md.
+// defaults are the sizes of bench/algorithms.md.
 var defaults = sizes{limit: 100, window: time.Minute, long: 10_000, decisions: 200_000}
 
 func main() {
