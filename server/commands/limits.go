@@ -10,7 +10,8 @@ import (
 // The limits of sessions and of the commands.
 const (
 	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for strings, scripts sent with
-	// EVAL and policy text. It is above DefaultMaxValueBytes, so that a string that is too long gets an error that says so.
+	// EVAL and policy text. It is above DefaultMaxValueBytes, so that a string that is too long gets an error that
+	// says so.
 	DefaultMaxBulkBytes = 128 << 10
 	// DefaultMaxValueBytes bounds a string that a client keeps. Bucket4j keeps some hundred bytes; Django REST
 	// framework keeps a list of 9 bytes for each request of its window, so that 5,000 an hour take 45 KB.
