@@ -49,7 +49,7 @@ var refusedInputs = []struct{ program, sends, kind, command string }{
 	{"token blacklist", "SADD revoked abc", service.RefusesCommand, "sadd"},
 	{"round robin", "SPOP proxies", service.LacksCommand, "spop"},
 	{"Redis 8 compare and set", "SET k v IFEQ w", service.LacksOption, "set"},
-	{"Django REST framework list", "SET throttle:1 " + strings.Repeat("x", 4102), service.PassesBound, "set"},
+	{"Django REST framework list", "SET throttle:1 " + strings.Repeat("x", 70_000), service.PassesBound, "set"},
 	{"long key", "INCR " + strings.Repeat("k", 600), service.PassesBound, "incr"},
 	{"database 16", "SELECT 16", service.LacksDatabase, "select"},
 	{"limits moving window", "EVALSHA 741eab6300000000000000000000000000000000 1 k; EVAL %s 1 k",

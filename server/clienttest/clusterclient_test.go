@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -125,6 +126,14 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	l.counted(t, c)
 	l.takeRest(t, c)
 	kind.quiet(t, false)
+}
+
+// TestSentinelClient runs alone, because all clients of go-redis share one log.
+func TestSentinelClient(t *testing.T) {
+	hook := new(logHook)
+	redis.SetLogger(hook)
+	testSentinel(t, clientKind{dial: dialGoRedisSentinel, callers: 4, resends: true, hears: true,
+		complaints: hook.take, lost: func(string) bool { return true }})
 }
 
 // testSentinel changes the leader as testFollowsLeader does, for a client that asks the nodes as Sentinels.

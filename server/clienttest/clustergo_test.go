@@ -29,8 +29,6 @@ func goClusterClients(t *testing.T) []clientKind {
 		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, remembersDeath: true,
 			complaints: hook.take, lost: aboutConnections.MatchString},
 		{name: "rueidis", dial: dialRueidisCluster, learns: true, callers: 4},
-		{name: "go-redis-sentinel", dial: dialGoRedisSentinel, callers: 4, resends: true, sentinel: true, hears: true,
-			complaints: hook.take, lost: func(string) bool { return true }},
 		{name: "redis-cli", dial: dialRedisCLI, callers: 2, stateless: true},
 	}
 }

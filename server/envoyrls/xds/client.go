@@ -120,6 +120,8 @@ func (c *Client) subscribe(ctx context.Context) (heard bool, err error) {
 // answer carries out a response, and makes request the answer to it.
 func (c *Client) answer(ctx context.Context, in *rlspb.DiscoveryResponse, request *rlspb.DiscoveryRequest) {
 	request.ResponseNonce = in.Nonce
+	// go-control-plane 0.14.0 sends the resources of one version in another order each time.
+	slices.SortFunc(in.Resources, func(a, b *anypb.Any) int { return bytes.Compare(a.Value, b.Value) })
 	if c.refusal != nil && slices.EqualFunc(in.Resources, c.refused, sameResource) {
 		pause(ctx, c.repeat)
 		c.repeat = min(2*c.repeat, mostRepeat)

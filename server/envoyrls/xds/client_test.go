@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,7 +65,8 @@ func TestRefusedLimitsThatAreSentAgain(t *testing.T) {
 			}
 			return errors.New(strings.Repeat("é", maxErrorBytes))
 		}}
-		bad := []*anypb.Any{resourceOf(t, &rlspb.DomainConfig{Domain: "bad"})}
+		bad := []*anypb.Any{resourceOf(t, &rlspb.DomainConfig{Domain: "bad"}),
+			resourceOf(t, &rlspb.DomainConfig{Domain: "other"})}
 		good := []*anypb.Any{resourceOf(t, &rlspb.DomainConfig{Domain: "good"})}
 		request := &rlspb.DiscoveryRequest{VersionInfo: "before"}
 		var waits []time.Duration
@@ -74,7 +76,8 @@ func TestRefusedLimitsThatAreSentAgain(t *testing.T) {
 			waits = append(waits, time.Since(began))
 		}
 		for range 7 {
-			answer(bad)
+			slices.Reverse(bad)
+			answer(slices.Clone(bad))
 			require.Equal(t, "before", request.VersionInfo)
 			require.Equal(t, "n", request.ResponseNonce)
 			require.True(t, proto.Size(request) < maxErrorBytes+100)
