@@ -99,7 +99,6 @@ var docsNotRun = map[string]string{
 
 	"bench/README.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
-
 	"clustering.md: import Redis from 'ioredis'": "TestNodeExamplesOfReplies of server/clienttest",
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go " +
 		"writes such ones",

@@ -84,7 +84,7 @@ func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 func (t *Table) selectVictim(from netip.Addr) (victim *Slot, err error) {
 	own := t.sources[from]
 	switch bound := t.most - min(t.most/reservedFraction, maxReserved); {
-	case t.perSource > 0 && own.total() >= t.perSource:
+	case t.perSource > 0 && from.IsValid() && own.total() >= t.perSource: // the clients of a Unix socket have no source
 		victim, err = own.victim(), ErrSourceFull
 	case own.total() >= bound:
 		victim, err = own.victim(), ErrFull

@@ -25,11 +25,13 @@ func (u *User) addCertName(rule string) error {
 
 // certName returns the form in which names are compared: DNS names have no case, URIs have.
 func certName(name string) string {
-	if strings.Contains(name, "://") {
+	if isURI(name) {
 		return name
 	}
 	return strings.ToLower(name)
 }
+
+func isURI(name string) bool { return strings.Contains(name, "://") }
 
 // certify adds the names in the certificates of u. It fails if another user has one of them.
 func (u *Users) certify(added *User) error {
@@ -49,9 +51,16 @@ func (u *Users) OfCertificate(cert *x509.Certificate) (found *User) {
 	if cert == nil {
 		return nil
 	}
-	names := cert.DNSNames
+	var names []string
+	for _, name := range cert.DNSNames {
+		if !isURI(name) { // an authority may constrain the URIs of another one, and not its DNS names
+			names = append(names, name)
+		}
+	}
 	for _, uri := range cert.URIs {
-		names = append(names[:len(names):len(names)], uri.String())
+		if name := uri.String(); isURI(name) {
+			names = append(names, name)
+		}
 	}
 	for _, name := range names {
 		one := u.byCert[certName(name)]

@@ -42,6 +42,8 @@ func TestCertificatesLogIn(t *testing.T) {
 		{[]string{"a.web.example", "web.example.org", ""}, nil, nobody},
 		{[]string{"web.example", "batch.example"}, nil, nobody},
 		{[]string{"gone.example"}, nil, nobody},
+		{[]string{"spiffe://prod/Web"}, nil, nobody},
+		{nil, []string{"web.example"}, nobody},
 		{nil, nil, nobody},
 	} {
 		closed, _ := usersServer(t, "", certifiedUsers)

@@ -46,7 +46,7 @@ func keyCommands() []*command {
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle",
 			flags: "readonly fast", keys: keySpec{1, -1, 1}, read: keyState(runExists)},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly",
-			read: wholeState(runRandomKey)},
+			bulky: true, read: wholeState(runRandomKey)},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast",
 			read: ownState(runSize)},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{

@@ -238,11 +238,14 @@ weir_requests_total{command="rl.check",result="limited"} 2
 // TestRLSSeriesAreBounded checks that values of clients cannot add series without end.
 func TestRLSSeriesAreBounded(t *testing.T) {
 	s := newTestServer(t, Config{})
+	long := s.RLS.Limits.Of("web.user_" + strings.Repeat("x", 1024))
+	require.Same(t, long, s.RLS.Limits.Of("web.user_"+strings.Repeat("y", 1024)))
 	for i := range 20_000 {
 		s.RLS.Limits.Of(fmt.Sprintf("web.user_%d\xff", i)).TotalHits.Add(1)
 	}
 	n, err := testutil.GatherAndCount(metrics.NewRegistry(s.Service), "ratelimit_service_rate_limit_total_hits")
 	require.NoError(t, err)
-	require.Equal(t, 10_001, n)
-	require.EqualValues(t, 10_000, s.RLS.Limits.Of("web.one_more").TotalHits.Load())
+	require.Equal(t, 10_000, n)
+	require.Same(t, long, s.RLS.Limits.Of("web.one_more"))
+	require.EqualValues(t, 10_001, s.RLS.Limits.Of("web.one_more").TotalHits.Load())
 }

@@ -71,7 +71,11 @@ func newSentinel(srv *Shared, here string) *sentinel {
 	if srv.Replica == nil {
 		self := limiter.Member{ID: srv.runID, ClientAddr: here, Voter: true, Up: true}
 		t := &limiter.Topology{Self: self.ID, Leader: self.ID, Nodes: []limiter.Member{self}}
-		return &sentinel{name: name, t: t, primary: &t.Nodes[0]}
+		v := &sentinel{name: name, t: t}
+		if self.HasAddress() { // a Unix socket has none
+			v.primary = &t.Nodes[0]
+		}
+		return v
 	}
 	t := srv.Replica.Topology()
 	v := &sentinel{name: name, t: t, primary: t.Primary(), down: t.Leader == ""}

@@ -28,7 +28,10 @@ type RLSLimits struct {
 // domain and the first two descriptors.
 type RLSLabels struct{ Domain, Key1, Key2 string }
 
-// otherRLSLabels are those of all limits beyond maxRLSPaths.
+// maxRLSPathBytes bounds a name. With detailed_metric and value_to_metric it has values that clients choose.
+const maxRLSPathBytes = 1024
+
+// otherRLSLabels are those of all limits beyond maxRLSPaths, and of names that are too long.
 var otherRLSLabels = RLSLabels{Domain: "(other)"}
 
 // RLSSeries are the counters of the limits with the same labels. They count hits: the units of requests.
@@ -38,6 +41,9 @@ type RLSSeries struct {
 
 // Of returns the counters of a limit by its name, which is a domain and keys with dots between them.
 func (l *RLSLimits) Of(path string) *RLSSeries {
+	if len(path) > maxRLSPathBytes {
+		path = otherRLSLabels.Domain
+	}
 	l.mu.RLock()
 	series := l.byPath[path]
 	if series == nil && len(l.byPath) >= maxRLSPaths {
@@ -57,7 +63,7 @@ func (l *RLSLimits) Of(path string) *RLSSeries {
 	}
 	full := len(l.byPath) >= maxRLSPaths
 	labels := otherRLSLabels
-	if !full {
+	if !full && path != otherRLSLabels.Domain {
 		labels = labelsOf(path)
 	}
 	if series = l.byLabels[labels]; series == nil {
@@ -95,7 +101,7 @@ func labelsOf(path string) RLSLabels {
 // Count counts a decision under a limit of the configuration. shadow says that the limit denies nothing. Hits of one
 // request that cross the limit or 80% of it count on both sides, as in envoyproxy/ratelimit.
 func (s *RLSSeries) Count(op *engine.Op, d *engine.Decision, shadow bool) {
-	limit, hits := op.Limit.Max, op.Cost
+	limit, hits := op.Limit.Max, min(op.Cost, math.MaxUint32) // as there, and 2^31 calls cannot overflow a counter
 	near := int64(math.Floor(float64(float32(limit) * nearLimit)))
 	before, within := limit-d.Remaining, d.Allowed > 0
 	if within {

@@ -2,6 +2,8 @@ package listener
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,4 +41,18 @@ func TestHowToConnect(t *testing.T) {
 		addr := &net.TCPAddr{IP: net.ParseIP(c.ip), Port: 6380}
 		require.Equal(t, c.want, HowToConnect(addr, c.password, c.secure))
 	}
+}
+
+// TestAUnixSocketOfAnotherStays checks that a listener removes its own socket only.
+func TestAUnixSocketOfAnotherStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	first, err := ListenUnix("--unix-socket", path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	second, err := ListenUnix("--unix-socket", path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	require.FileExists(t, path)
+	require.NoError(t, second.Close())
+	require.NoFileExists(t, path)
 }

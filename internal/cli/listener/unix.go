@@ -24,10 +24,30 @@ func ListenUnix(flag, path string, mode fs.FileMode) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	if err := os.Chmod(path, mode); err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, errors.Join(err, ln.Close()))
+	own := &unixListener{UnixListener: ln.(*net.UnixListener), path: path}
+	own.SetUnlinkOnClose(false)
+	if own.file, err = os.Lstat(path); err == nil {
+		err = os.Chmod(path, mode)
 	}
-	return ln, nil
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, errors.Join(err, own.Close()))
+	}
+	return own, nil
+}
+
+// unixListener removes its socket when it is closed, unless another file has taken the path.
+type unixListener struct {
+	*net.UnixListener
+	path string
+	file fs.FileInfo
+}
+
+func (l *unixListener) Close() error {
+	err := l.UnixListener.Close()
+	if at, statErr := os.Lstat(l.path); err == nil && statErr == nil && l.file != nil && os.SameFile(at, l.file) {
+		return os.Remove(l.path)
+	}
+	return err
 }
 
 // removeDead removes a socket at which nobody listens.

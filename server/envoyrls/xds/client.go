@@ -35,8 +35,9 @@ const (
 	// mostRepeat bounds the time before the answer to limits that were refused already. The time begins with FirstWait
 	// and doubles. Control planes such as those of go-control-plane send refused limits again at once, without end.
 	mostRepeat = 10 * time.Second
-	// maxMessageBytes bounds a response. It allows for as many descriptors as package rules.
-	maxMessageBytes = 16 << 20
+	// maxMessageBytes bounds a response, whose decoded form may be a hundred times as large. It is the default of gRPC,
+	// and has room for 40,000 descriptors of 100 bytes.
+	maxMessageBytes = 4 << 20
 	// maxErrorBytes bounds the error that the control plane is told. Control planes put it into their logs.
 	maxErrorBytes = 2 << 10
 	// pingEvery detects a control plane that disappeared. Servers refuse more frequent pings by default.
