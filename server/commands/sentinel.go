@@ -30,8 +30,8 @@ func sentinelCommand() *command {
 		name: "SENTINEL", arity: -2, group: groupCluster, flags: "loading stale",
 		summary: "Commands for clients that find the primary through Sentinel",
 		details: "Every node is a Sentinel. The primary is the leader (of the first Raft group), or while none is " +
-			"known the last one, with the flags `s_down,o_down`. A new leader is published on `+switch-master`, and its " +
-			"replicas on `+slave`. Maps have only the fields of Redis whose values weir knows.",
+			"known the last one, with the flags `s_down,o_down`. A new leader is published on `+switch-master`, and " +
+			"its replicas on `+slave`. Maps have only the fields of Redis whose values weir knows.",
 		subs: []*command{
 			{name: "GET-MASTER-ADDR-BY-NAME", arity: 3, syntax: "name", summary: "The address of the primary",
 				reply: "Host and port, or nil for another name.", run: runGetMasterAddr},

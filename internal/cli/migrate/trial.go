@@ -73,7 +73,8 @@ func (t *trial) close() {
 }
 
 // notTried are commands that would act on the trial itself, or let a session wait.
-var notTried = []string{"MONITOR", "SHUTDOWN", "CLIENT PAUSE", "WAIT", "RL.WAIT", "RL.EVENTS", "XREAD", "BGSAVE", "SAVE"}
+var notTried = []string{"MONITOR", "SHUTDOWN", "CLIENT PAUSE", "WAIT", "RL.WAIT", "RL.EVENTS", "XREAD", "BGSAVE",
+	"SAVE"}
 
 // send tries a command. Commands within scripts are left out, because the script itself is tried.
 func (t *trial) send(e entry) {
