@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, "127.0.0.1:6381", s.HTTP)
 	require.Equal(t, "weir-data", s.DataDir)
 	require.True(t, s.ProtectedMode)
-	require.EqualValues(t, 64<<10, s.MaxBulkBytes)
+	require.EqualValues(t, 128<<10, s.MaxBulkBytes)
 	require.Equal(t, time.Minute, s.IDLifetime)
 	require.Equal(t, 24*time.Hour, s.MaxDowntimeCredit)
 	require.True(t, s.MaxMemory.auto)
