@@ -46,7 +46,6 @@ var notSettings = map[string]string{
 	"envoy-xds":    "a control plane is outside of the chart", "envoy-xds-node": "of --envoy-xds",
 	"envoy-xds-ca-file": "of --envoy-xds", "envoy-xds-cert-file": "of --envoy-xds",
 	"envoy-xds-key-file": "of --envoy-xds", "envoy-xds-server-name": "of --envoy-xds",
-	"http-tls":   "probes and Prometheus would have to know",
 	"test-clock": "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 
