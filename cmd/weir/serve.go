@@ -97,11 +97,7 @@ func (s *serveCmd) Run() error {
 	}
 	keepPrivate()
 	narrow(log, s.DataDir)
-	policies, err := openPolicies(s.Policies, log)
-	if err != nil {
-		return err
-	}
-	limits, err := s.envoyLimits(log)
+	policies, limits, err := s.openSources(log)
 	if err != nil {
 		return err
 	}
@@ -157,6 +153,16 @@ func (s *serveCmd) Run() error {
 	stopWatchdog() // systemd expects no message from here on
 	notify(log, nowStopping)
 	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
+}
+
+// openSources reads the policies and the limits for Envoy before any slow step.
+func (s *serveCmd) openSources(log *slog.Logger) (*policyLoader, *envoyLoader, error) {
+	policies, err := openPolicies(s.Policies, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	limits, err := s.envoyLimits(log)
+	return policies, limits, err
 }
 
 // untilItEnds waits for a signal or the error of a listener. It then restores the default effect of signals.

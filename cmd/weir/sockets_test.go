@@ -45,6 +45,9 @@ func TestUnixSockets(t *testing.T) {
 	require.NoError(t, err)
 	listed, err := redis.String(conn.Do("CLIENT", "LIST"))
 	require.NoError(t, err)
+	primaries, err := redis.Values(conn.Do("SENTINEL", "MASTERS"))
+	require.NoError(t, err)
+	require.Empty(t, primaries, "a socket is no address")
 	require.Contains(t, listed, " addr="+path("weir")+":0 laddr="+path("weir"))
 
 	toSocket := func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -234,3 +234,12 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectionsWithoutASource checks that the clients of a Unix socket do not count as one source.
+func TestConnectionsWithoutASource(t *testing.T) {
+	table := New(10, 2, new(atomic.Int64))
+	for range 3 {
+		_, err := table.Admit(netip.Addr{}, func() { t.Error("evicted") })
+		require.NoError(t, err)
+	}
+}

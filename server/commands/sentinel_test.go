@@ -53,6 +53,8 @@ func TestSentinel(t *testing.T) {
 
 // TestSentinelOfOne checks that a server that runs alone names itself, by the address that the client chose.
 func TestSentinelOfOne(t *testing.T) {
+	_, err := NewShared(silent(Config{SentinelName: "my master"}), servertest.NewTableLimiter())
+	assert.ErrorContains(t, err, "must have no spaces")
 	c := newTestServer(t, Config{SentinelName: "limits"}).client(t)
 	assert.Equal(t, "127.0.0.1 6380", c.say("SENTINEL GET-MASTER-ADDR-BY-NAME limits"))
 	assert.Contains(t, c.say("SENTINEL MASTERS"), " flags master ")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,6 +91,9 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of "+
 			"policies, not %q",
 			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
+	case strings.ContainsFunc(c.SentinelName, func(r rune) bool { return r <= ' ' }):
+		return fmt.Errorf("%w: the sentinel name must have no spaces, because a space ends it in messages to clients, "+
+			"not %q", ErrBadConfig, c.SentinelName)
 	case c.Redirect != service.RedirectForward && c.Redirect != service.RedirectMoved:
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q",
 			ErrBadConfig, service.RedirectForward, service.RedirectMoved, c.Redirect)

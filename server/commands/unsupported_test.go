@@ -75,6 +75,7 @@ func TestOrdinaryErrorsAreSupported(t *testing.T) {
 		"INCRBY k x", "RL.TOKENBUCKET k ten 1", "RL.SLIDING fixed 1m 1", "EXEC", "GET fixed", "SETEX k 0 v", "DEBUG CLOCK SET 0",
 		"RL.CHECK nobody k", "CLIENT MAINT_NOTIFICATIONS ON", "SUNSUBSCRIBE", "EVALSHA " + strings.Repeat("ab", 20) + " 0",
 		"CLIENT TRACKING ON OPTIN", "CLIENT TRACKING OFF", "HELLO 4", "SCRIPT KILL",
+		"RL.FIXED k 1m", "RL.POLICY", "SET k",
 	} {
 		c.say(line)
 		require.Empty(t, srv.Unsupported.List(), line)

@@ -132,7 +132,7 @@ func (s collector) rlsMetrics() []metric {
 func (s collector) sourceMetrics() (ms []metric) {
 	const (
 		contents = "Contents of the source of a configuration. refused: not in force, or only in part."
-		refused  = "1: the newest content was refused, as the log says, and the last good one stays."
+		refused  = "1: the newest content is not in force, or only in part; the log says why."
 	)
 	for _, of := range []struct {
 		source string

@@ -71,7 +71,8 @@ func TestTrialIsBounded(t *testing.T) {
 // TestTrialDoesNotWait sends what would stop, delay or end a server.
 func TestTrialDoesNotWait(t *testing.T) {
 	r := fromLines(t, `+1.0 [0 a:1] "CLIENT" "PAUSE" "100000"`, `+1.0 [0 a:1] "SHUTDOWN"`, `+1.0 [0 a:1] "MONITOR"`,
-		`+1.0 [0 a:1] "wait" "9" "0"`, `+1.0 [0 lua] "HSET" "k" "f" "v"`, `+1.0 [0 a:1] "QUIT"`, `+1.0 [0 a:1] "GET" "k"`)
+		`+1.0 [0 a:1] "wait" "9" "0"`, `+1.0 [0 lua] "HSET" "k" "f" "v"`, `+1.0 [0 a:1] "QUIT"`, `+1.0 [0 a:1] "GET" "k"`,
+		`+1.0 [0 a:1] "XREAD" "BLOCK" "0" "STREAMS" "weir:events" "$"`)
 	require.Zero(t, r.Refused, "%+v", r.Requests)
 	require.EqualValues(t, 2, r.Seen)
 }
