@@ -165,8 +165,11 @@ func (r *Router) LastSave() (oldest time.Time) {
 
 // Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty. The
 // first group lifts the blocks everywhere, and the others follow.
-func (r *Router) Clear() error {
-	if err := joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() })); err != nil {
+func (r *Router) Clear() error { return r.empty(Group.Clear) }
+
+// empty empties all groups, and then gives each the shared items of the first group again.
+func (r *Router) empty(one func(Group) error) error {
+	if err := joinResults(r.forAll(func(_ int, g Group) error { return one(g) })); err != nil {
 		return err
 	}
 	want, known := r.sharedAt(math.MaxUint64)
@@ -184,6 +187,9 @@ func (r *Router) Clear() error {
 // ClearDatabase deletes everything of one database but the blocks everywhere in all groups. If some groups fail, the
 // error says how many are empty.
 func (r *Router) ClearDatabase(database int) error {
+	if database == 0 { // a group with an old member clears everything
+		return r.empty(func(g Group) error { return g.ClearDatabase(0) })
+	}
 	return joinResults(r.forAll(func(_ int, g Group) error { return g.ClearDatabase(database) }))
 }
 
