@@ -75,9 +75,10 @@ var effectsElsewhere = map[string]string{
 // volatile matches what every command changes in the description of its client.
 var volatile = regexp.MustCompile(`(age|idle|cmd)=\S+`)
 
-// state is what a command may change, of its session and of the server.
+// state is what a command may change, of its session and of the server, at the end of its work in the background.
 func (c *testClient) state(srv *testServer) string {
 	s := c.sess
+	srv.Running.Wait()
 	entries, kept := srv.Slowlog.Size()
 	_, errors := srv.Stats.ErrorCounts()
 	info, _ := srv.lim.Inspect([]byte("k"))

@@ -90,7 +90,13 @@ func (l *TableLimiter) Top(v engine.Verdict, n int) []engine.Heavy { return l.Ta
 func (l *TableLimiter) Policies() *engine.Policies                 { return l.Table.Policies() }
 func (l *TableLimiter) Stats() engine.Stats                        { return l.Table.Stats(l.Now()) }
 func (l *TableLimiter) Clear() error                               { l.Table.Clear(); return nil }
-func (l *TableLimiter) LastSave() time.Time                        { return l.saved }
+
+// LastSave returns when Save last succeeded.
+func (l *TableLimiter) LastSave() time.Time {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return l.saved
+}
 
 // Events reads the log of events; see engine.Table.Events.
 func (l *TableLimiter) Events(_ int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
