@@ -36,6 +36,8 @@ const (
 	rlsHeaderBytes = 8 << 10
 	// MaxDescriptors bounds the decisions of one call. Envoy usually sends a few.
 	MaxDescriptors = 64
+	// rlsWorkers decide calls with stacks that have grown already. Further calls get new goroutines.
+	rlsWorkers = 64
 	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
@@ -82,6 +84,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 		grpc.MaxHeaderListSize(rlsHeaderBytes),
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
+		grpc.NumStreamWorkers(rlsWorkers),
 		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
 	}
 	if config != nil {
