@@ -38,6 +38,9 @@ const (
 	MaxDescriptors = 64
 	// rlsWorkers decide calls with stacks that have grown already. Further calls get new goroutines.
 	rlsWorkers = 64
+	// rlsWindow bounds the data of a connection in flight. Package grpc would ping a client during calls to find a
+	// greater window, which only long messages need.
+	rlsWindow = 64 << 10
 	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
@@ -85,6 +88,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
 		grpc.NumStreamWorkers(rlsWorkers),
+		grpc.StaticStreamWindowSize(rlsWindow),
 		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
 	}
 	if config != nil {
