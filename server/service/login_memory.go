@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// LoginMemory holds the last valid credentials of a connection for HTTP or gRPC. The next request with the same credentials is
-// then no new login, and guesses of other clients do not delay it, as on a RESP port. The memory does not belong to the
-// address: guesses may come from the same address, and only the right guess would be answered without a delay.
+// LoginMemory holds the last valid credentials of a connection for HTTP or gRPC. The next request with the same
+// credentials is then no new login, and guesses of other clients do not delay it, as on a RESP port. The memory does
+// not belong to the address: guesses may come from the same address, and only the right guess would be answered without
+// a delay.
 type LoginMemory struct {
 	key [sha256.Size]byte // random for each connection
 
