@@ -36,6 +36,11 @@ const (
 	rlsHeaderBytes = 8 << 10
 	// MaxDescriptors bounds the decisions of one call. Envoy usually sends a few.
 	MaxDescriptors = 64
+	// rlsWorkers decide calls with stacks that have grown already. Further calls get new goroutines.
+	rlsWorkers = 64
+	// rlsWindow bounds the data of a connection in flight. Package grpc would ping a client during calls to find a
+	// greater window, which only long messages need.
+	rlsWindow = 64 << 10
 	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
@@ -82,7 +87,8 @@ func New(s *service.Service, config *tls.Config) *Server {
 		grpc.MaxHeaderListSize(rlsHeaderBytes),
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
-		grpc.StatsHandler(rlsTags{r.Conns}),
+		grpc.NumStreamWorkers(rlsWorkers),
+		grpc.StaticStreamWindowSize(rlsWindow),
 		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
 	}
 	if config != nil {
@@ -146,12 +152,15 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 			stats.OK.Add(1)
 		}
 	}()
-	addr, login, cert := senderOf(ctx)
-	u, err := r.Authenticate(addr, login, cert, service.LoginMemoryOf(ctx))
+	from, login, cert := senderOf(ctx)
+	u, err := r.Authenticate(from.text, login, cert, from.login)
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
-	defer inFlight(ctx)()
+	if from.conn != nil { // exempt from eviction during the call
+		from.conn.Slot.Begin()
+		defer from.conn.Slot.End()
+	}
 	if r.awaits.Load() {
 		return nil, status.Error(codes.Unavailable, "TRYAGAIN the control plane has sent no limits yet")
 	}
@@ -166,7 +175,7 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
 		}
 	}
-	out, err = q.decide(r, addr)
+	out, err = q.decide(r, from.text)
 	if err == nil && m == reports {
 		out = &rlspb.Response{OverallCode: rlspb.Code_OK} // the request is over
 	}
@@ -189,18 +198,21 @@ func (r *Server) read(in *rlspb.Request) (call, error) {
 	return readRequest(in)
 }
 
-// senderOf returns the address, the authorization header and the certificate of a call.
-func senderOf(ctx context.Context) (addr, login string, cert *x509.Certificate) {
+// senderOf returns the client, the authorization header and the certificate of a call.
+func senderOf(ctx context.Context) (from *sender, login string, cert *x509.Certificate) {
 	if p, ok := grpcpeer.FromContext(ctx); ok {
-		addr = p.Addr.String()
+		from, _ = p.Addr.(*sender)
 		if secure, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(secure.State.PeerCertificates) > 0 {
 			cert = secure.State.PeerCertificates[0]
 		}
 	}
+	if from == nil { // of no connection
+		from = &sender{login: service.NewLoginMemory()}
+	}
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
 		login = given[0]
 	}
-	return addr, login, cert
+	return from, login, cert
 }
 
 func (q *rlsRequest) operations() []engine.Op { return q.Ops }
