@@ -34,9 +34,11 @@ var limiterLanguages = []language{
 		install: [][]string{
 			{"python3", "-m", "venv", "venv"},
 			{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"},
+			oldLimits("4.8.0"), oldLimits("3.14.1"), oldLimits("3.6.0"), oldLimits("3.1.6"),
 		},
 		program: []string{"venv/bin/python", "drive.py"},
-		clients: []string{"limits", "limits-sliding", "fastapi-limiter", "redis-py-lock"},
+		clients: []string{"limits", "limits-sliding", "limits-moving", "limits-moving-4.8.0", "limits-moving-3.14.1",
+			"limits-moving-3.6.0", "limits-moving-3.1.6", "fastapi-limiter", "redis-py-lock"},
 	},
 	{
 		name: "limiters/java", tools: []string{"java", "javac", "mvn"},
@@ -50,6 +52,12 @@ var limiterLanguages = []language{
 		program: []string{"./drive"},
 		clients: []string{"ulule", "go-zero-period", "go-zero-token", "redsync"},
 	},
+}
+
+// oldLimits installs an old release of limits beside the current one.
+func oldLimits(release string) []string {
+	return []string{"venv/bin/pip", "install", "--quiet", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--target", "limits-" + release, "limits==" + release}
 }
 
 // limiterCalls is the number of calls of each library.
