@@ -27,6 +27,7 @@ var limiterLanguages = []language{
 			"rate-limit-redis-4.2.0",
 			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "hono",
 			"hono-reset", "redis-gcra", "redis-semaphore",
+			"async-ratelimiter", "async-ratelimiter-1000", "async-ratelimiter-1.5.2", "koa-ratelimit",
 		},
 	},
 	{

@@ -28,6 +28,8 @@ const (
 	movingCount = "f2ef2962263bbe72f66f5bbd0da234e74d880068"
 	movingFirst = "3136f0028c572d2959b5cdc5ec15b287fab6a9ff"
 	movingWhole = "bf95c654b6be0a54713252ef2362a25546faf877"
+	asyncTake   = "ad00ff6f099013f2aea94ed48c220cbf616c6a07"
+	asyncOld    = "51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b"
 	clearKeys   = "f2994557f1daca13bfef97c2a31ca4b174e031ca"
 
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
@@ -71,6 +73,8 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
 		{"EVALSHA " + movingTake + " 1 k 1.5 131073 60 1", "ERR ARGV[2] must be a limit from 1 to 131072, not '131073'"},
 		{"EVALSHA " + movingTake + " 1 k 1.5 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + asyncTake + " 1 k 1.5 1000 131073 0", "ERR ARGV[3] must be a limit from 1 to 131072, not '131073'"},
+		{"EVALSHA " + asyncTake + " 1 k -1 1000 1 0", "ERR ARGV[1] must be above 0, not '-1'"},
 		{"EVALSHA " + clearKeys + " 1 " + strings.Repeat("k", 513), "ERR key must be 1 to 512 bytes, not 513"},
 		{"EVALSHA " + clearKeys + " 2 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
 		{"EVALSHA " + clearKeys + " 1 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
@@ -139,6 +143,10 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + movingWhole + " 1 m 1800000000 3", "*2\r\n:1800000000\r\n:3\r\n"},
 		{"EVALSHA " + movingFirst + " 1 none 0 3", "*0\r\n"},
 		{"TTL m", ":60\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1800000000000.25 2000 2 0", "*3\r\n:2\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1799999999999.5 2000 2 1", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncOld + " 1 a 1799999999999.5 2000 2", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1800000000000.5 2000 2 0", "*3\r\n:0\r\n:1800000001\r\n:2\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
@@ -167,7 +175,14 @@ func TestTypesOfScripts(t *testing.T) {
 		{"", "EVALSHA " + slidingSetSum + " 1 z 1799999940000 1800000000000 9 60000", "1 7 0"},
 		{"", "TYPE z", "zset"},
 		{"", "ZCARD z", "2"},
+		{"", "EVALSHA " + asyncTake + " 1 a 1000 500 3 0", "3 1 3"},
+		{"", "EVALSHA " + asyncTake + " 1 a 1000 500 3 0", "2 1 3"}, // the same member
+		{"", "ZCARD a", "1"},
+		{"", "TYPE a", "zset"},
+		{"", "EVALSHA " + asyncTake + " 1 a 2000 500 3 1", "3 2 3"},
+		{"", "EXISTS a", "0"},
 		{"", "EVALSHA " + movingTake + " 1 l 1.5 3 60 1", "1"},
+		{"", "EVALSHA " + asyncTake + " 1 l 1000 500 3 0", "-" + string(service.ErrWrongType)},
 		{"", "TYPE l", "list"},
 		{"", "ZCARD l", "-" + string(service.ErrWrongType)},
 		{"", "GET l", "-" + string(service.ErrWrongType)},
@@ -215,6 +230,7 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 2 1000 1", "1 0 1500 1500 -1500 500"},
 		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
 		{"", "EVALSHA " + slidingSetSum + " 1 k 0 1 1 60000", "0 0 1500"},
+		{"", "EVALSHA " + asyncTake + " 1 k 1800000000000 5000 5 0", "0 1800000001 5"},
 		{"", "EVALSHA " + movingTake + " 1 k 1800000000 5 60 1", "nil"},
 		{"", "EVALSHA " + movingLook + " 1 k 1799999940 5", "1799999941.5 2147483647"}, // + 60 s: the end of the block
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},

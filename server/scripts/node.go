@@ -74,3 +74,21 @@ func fastifyRateLimit() *dialect {
 		},
 	}
 }
+
+// asyncRatelimiter, which koa-ratelimit uses, sends its own time, the window, both in milliseconds, and the limit. Since
+// 1.6.0 it also sends whether it only looks.
+func asyncRatelimiter() *dialect {
+	return &dialect{
+		name: "async-ratelimiter (koa-ratelimit)", registry: "npm", native: "RL.SLIDING key window max",
+		scripts: []*Script{
+			{
+				ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pww1", Check: hitsFit(2), Reply: replyThree,
+				texts: []scriptText{{"ad00ff6f099013f2aea94ed48c220cbf616c6a07", "1.6.0 to 1.6.10"}},
+			},
+			{
+				ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pww", Check: hitsFit(2), Reply: replyThree,
+				texts: []scriptText{{"51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b", "1.5.1 to 1.5.2"}},
+			},
+		},
+	}
+}

@@ -82,7 +82,7 @@ var Known = newScriptTable(dialects())
 func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
-		redisGCRA(), nestThrottler(),
+		redisGCRA(), asyncRatelimiter(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
 		redisPyLock(), redsync(), redisSemaphore(),
 		gatewayBucket(), marketBucket(), slidingSet(),
