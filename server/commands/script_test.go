@@ -30,6 +30,7 @@ const (
 	movingWhole = "bf95c654b6be0a54713252ef2362a25546faf877"
 	asyncTake   = "ad00ff6f099013f2aea94ed48c220cbf616c6a07"
 	asyncOld    = "51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b"
+	nestCount   = "f7788d43191d9ad66c866e8c63f3c3e361391849"
 	clearKeys   = "f2994557f1daca13bfef97c2a31ca4b174e031ca"
 
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
@@ -147,6 +148,8 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + asyncTake + " 1 a 1799999999999.5 2000 2 1", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
 		{"EVALSHA " + asyncOld + " 1 a 1799999999999.5 2000 2", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
 		{"EVALSHA " + asyncTake + " 1 a 1800000000000.5 2000 2 0", "*3\r\n:0\r\n:1800000001\r\n:2\r\n"},
+		{"EVALSHA " + nestCount + " 1 n 5000", "*2\r\n:1\r\n:5000\r\n"},
+		{"EVALSHA " + nestCount + " 1 n 9000", "*2\r\n:2\r\n:5000\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
