@@ -6,10 +6,8 @@ import "github.com/weir-project/weir/engine"
 func rateLimiterFlexible() *dialect {
 	return &dialect{
 		name: "rate-limiter-flexible", registry: "npm", native: "RL.FIXED key window max FIRST COST n",
-		scripts: []*Script{{
-			ID: engine.FlexibleConsume, Name: "rlflxIncr", Keys: 1, Args: "iw--", Reply: replyPair,
-			texts: []scriptText{{"a1de965f42e177aa339706bd580f049065eca79a", "2.0.0 to 11.4.0"}},
-		}},
+		scripts: []*Script{{ID: engine.FlexibleConsume, Name: "rlflxIncr", Keys: 1, Args: "iw--", Reply: replyPair,
+			texts: []scriptText{{"a1de965f42e177aa339706bd580f049065eca79a", "2.0.0 to 11.4.0"}}}},
 	}
 }
 
@@ -61,9 +59,9 @@ func asyncRatelimiter() *dialect {
 	return &dialect{
 		name: "async-ratelimiter (koa-ratelimit)", registry: "npm", native: "RL.SLIDING key window max",
 		scripts: []*Script{
-			{ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pww1", Check: hitsFit(2), Reply: replyThree,
+			{ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pwh1", Reply: replyThree,
 				texts: []scriptText{{"ad00ff6f099013f2aea94ed48c220cbf616c6a07", "1.6.0 to 1.6.10"}}},
-			{ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pww", Check: hitsFit(2), Reply: replyThree,
+			{ID: engine.AsyncTake, Name: "ratelimiter", Keys: 1, Args: "pwh", Reply: replyThree,
 				texts: []scriptText{{"51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b", "1.5.1 to 1.5.2"}}},
 		},
 	}

@@ -1,11 +1,6 @@
 package scripts
 
-import (
-	"strconv"
-
-	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limits"
-)
+import "github.com/weir-project/weir/engine"
 
 // pythonLimits is the library limits, used by Flask-Limiter and slowapi. It sends the window in seconds and the amount,
 // and for sliding windows also the limit. For moving windows it also sends its own time, as a fraction.
@@ -21,8 +16,7 @@ func pythonLimits() *dialect {
 			{ID: engine.LimitsLook, Name: "sliding_window", Keys: 2, Args: "w", Reply: replyGetPTTLTwice,
 				texts: []scriptText{{"e7a0a27d4101baabb124af209bb0245197a359a1", "4.1 to 5.8.0"}}},
 			{
-				ID: engine.MovingTake, Name: "acquire_moving_window", Keys: 1, Args: "nwwi", Check: hitsFit(1),
-				Reply: replyTrue,
+				ID: engine.MovingTake, Name: "acquire_moving_window", Keys: 1, Args: "nhwi", Reply: replyTrue,
 				texts: []scriptText{
 					{"741eab638ba93ed71020bb821c45c022d0fa02c4", "5.0.0 to 5.8.0"},
 					{"19c9778cd6391e2ee9f90aa518bf56256d15b4ae", "3.5.0 to 4.8.0"},
@@ -45,24 +39,11 @@ func pythonLimits() *dialect {
 	}
 }
 
-// hitsFit rejects a limit, argument i, whose hits weir does not keep, and replaces negative arguments behind it by 0.
-func hitsFit(i int) func(*engine.Script, [][]byte) error {
-	return func(call *engine.Script, argv [][]byte) error {
-		call.Args[3] = max(call.Args[3], 0)
-		if call.Args[i] > engine.MaxHits {
-			return limits.Bad(scriptArg(i), "must be a limit from 1 to "+strconv.Itoa(engine.MaxHits), argv[i])
-		}
-		return nil
-	}
-}
-
 // fastapiLimiter sends limit and window in milliseconds. From 0.2 on it sends no script of its own.
 func fastapiLimiter() *dialect {
 	return &dialect{
 		name: "fastapi-limiter", registry: "PyPI", native: "RL.FIXED key window max FIRST",
-		scripts: []*Script{{
-			ID: engine.FastapiHit, Name: "lua_script", Keys: 1, Args: "nw", Reply: ReplyOne,
-			texts: []scriptText{{"a3f9e982197e9e887f6b5dcb7ec273863bb83aad", "0.1.4 to 0.1.6"}},
-		}},
+		scripts: []*Script{{ID: engine.FastapiHit, Name: "lua_script", Keys: 1, Args: "nw", Reply: ReplyOne,
+			texts: []scriptText{{"a3f9e982197e9e887f6b5dcb7ec273863bb83aad", "0.1.4 to 0.1.6"}}}},
 	}
 }

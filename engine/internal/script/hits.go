@@ -28,17 +28,8 @@ const hitBytes = 8
 // MaxHits bounds the limits of these scripts, so that the times fit a byte string. They take 8 bytes a hit.
 const MaxHits = MaxValueBytes / hitBytes
 
-// validHits reports whether the limit of a script is within MaxHits, and its other arguments have a meaning.
-func (s *Call) validHits() bool {
-	limit := func(i int) bool { return 1 <= s.Args[i] && s.Args[i] <= MaxHits }
-	switch s.ID {
-	case MovingTake:
-		return limit(1) && s.Args[3] >= 0
-	case AsyncTake:
-		return limit(2) && s.Args[0] >= 0
-	}
-	return true
-}
+// mostHits returns argument i, a limit, within 1 and MaxHits.
+func (r *Run) mostHits(i int) int { return int(min(max(r.whole(i), 1), MaxHits)) }
 
 func (r *Run) hits() int {
 	if !r.live {
@@ -63,7 +54,7 @@ func (r *Run) keepHits(newest, i, n int, at float64, most int, windowMs int64) {
 
 // movingTake answers whether it admits.
 func movingTake(r *Run) {
-	limit, amount, hits := int(r.whole(1)), int(r.whole(3)), r.hits()
+	limit, amount, hits := r.mostHits(1), int(max(r.whole(3), 0)), r.hits()
 	i := limit - amount
 	if i < 0 || i < hits && r.hit(i) >= r.arg[0]-r.arg[2] {
 		return
@@ -114,7 +105,7 @@ func movingBlocked(r *Run, leftMs int64) {
 // asyncTake answers the remaining requests before this one, the time at which the oldest leaves the window in s, and
 // the limit.
 func asyncTake(r *Run) {
-	nowMs, windowMs, limit, hits := r.arg[0], r.arg[1], int(r.whole(2)), r.hits()
+	nowMs, windowMs, limit, hits := r.arg[0], r.arg[1], r.mostHits(2), r.hits()
 	n, oldestMs := hits, nowMs
 	for n > 0 && r.hit(n-1) <= nowMs-windowMs {
 		n--

@@ -66,8 +66,7 @@ func (s *Call) Valid() bool {
 			return false
 		}
 	}
-	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || validSlidingSet(&s.Args)) &&
-		s.validHits()
+	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || validSlidingSet(&s.Args))
 }
 
 // scripts lists for each script the shape of its value, and its functions.
