@@ -29,7 +29,8 @@ func recognisedTable() string {
 		} else {
 			named = library
 		}
-		fmt.Fprintf(&b, "|%s | %s | %s | `%s` |\n", library, d.Script, d.Releases, d.SHA1)
+		fmt.Fprintf(&b, "|%s | %s | %s | `%s` |\n", library, d.Script, strings.ReplaceAll(d.Releases, " to ", "–"),
+			d.SHA1)
 	}
 	return b.String()
 }
