@@ -40,6 +40,7 @@ type Info struct {
 	Hash HashFields
 	// Members is the number of members of the sorted set that a Scripted limiter keeps, or 0 if its script keeps none.
 	Members int64
+	IsList  bool // a Scripted limiter keeps a list
 	// Tokens is the content of a TokenBucket at AtMs (wall clock, Unix milliseconds), as a decimal with its
 	// fraction: "14.5". It is exact to nine decimals and rounded down after them. A bucket in debt has a negative
 	// content.
@@ -133,6 +134,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 		record := script.ReadRecord(e.State())
 		info.Bytes += script.Bytes(e.State(), &s.Slab)
 		info.IdleInMs, info.Hash, info.Members = record.LeftMs(s.NowNs), record.Hash(), record.Members()
+		info.IsList = record.IsList()
 		return
 	}
 	if info.Algorithm == Strike {

@@ -55,6 +55,10 @@ const (
 	GatewayTake          = script.GatewayTake
 	MarketTake           = script.MarketTake
 	SlidingSet           = script.SlidingSet
+	MovingTake           = script.MovingTake
+	MovingLook           = script.MovingLook
+	MovingCount          = script.MovingCount
+	AsyncTake            = script.AsyncTake
 
 	NumScripts = script.NumIDs
 )
@@ -78,6 +82,7 @@ const (
 	MaxScriptArgs   = script.MaxArgs
 	MaxValueBytes   = script.MaxValueBytes
 	MaxSlidingSetMs = script.MaxSlidingSetMs
+	MaxHits         = script.MaxHits
 )
 
 // Truncate converts a double to the integer that Redis answers for it.

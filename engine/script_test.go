@@ -26,11 +26,11 @@ func scriptOp(rng *rand.Rand) engine.Op {
 		return op
 	}
 	op.Script = &engine.Script{}
-	for !op.Script.Valid() {
-		op.Script.ID = engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))
-	}
 	for i := range op.Script.Args {
 		op.Script.Args[i] = float64(1 + rng.IntN(5))
+	}
+	for !op.Script.Valid() {
+		op.Script.ID = engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))
 	}
 	if id := op.Script.ID; id >= engine.TextSet && id < engine.TextSet+10 {
 		drawText(rng, op.Script)

@@ -34,7 +34,8 @@ const Oldest, Version = 4, 14
 const first = 1
 
 // added is the format of what weir has added to the log since version 0.1.0, manyBlocks the format of the newest rules,
-// binding the format of OpBind, and growing that of OpExtend, OpEnd, OpCharge, Keep, Else and databases.
+// binding the format of OpBind, and growing that of OpExtend, OpEnd, OpCharge, Keep, Else, databases and the
+// scripts from MovingTake on.
 const added, manyBlocks, binding, growing = 11, 12, 13, 14
 
 // Growing is the format of the first entry that sets the bound of the events of a cluster.

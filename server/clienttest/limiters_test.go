@@ -25,8 +25,10 @@ var limiterLanguages = []language{
 			"rate-limiter-flexible", "rate-limiter-flexible-node-redis",
 			"rate-limit-redis", "rate-limit-redis-5", "rate-limit-redis-5-reset", "rate-limit-redis-4.2.2",
 			"rate-limit-redis-4.2.0",
-			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "hono",
+			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "nest-kkoomen-0.3.3",
+			"nest-kkoomen-0.4.4", "hono",
 			"hono-reset", "redis-gcra", "redis-semaphore",
+			"async-ratelimiter", "async-ratelimiter-1000", "async-ratelimiter-1.5.2", "koa-ratelimit",
 		},
 	},
 	{
@@ -34,9 +36,11 @@ var limiterLanguages = []language{
 		install: [][]string{
 			{"python3", "-m", "venv", "venv"},
 			{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"},
+			oldLimits("4.8.0"), oldLimits("3.14.1"), oldLimits("3.6.0"), oldLimits("3.1.6"),
 		},
 		program: []string{"venv/bin/python", "drive.py"},
-		clients: []string{"limits", "limits-sliding", "fastapi-limiter", "redis-py-lock"},
+		clients: []string{"limits", "limits-sliding", "limits-moving", "limits-moving-4.8.0", "limits-moving-3.14.1",
+			"limits-moving-3.6.0", "limits-moving-3.1.6", "fastapi-limiter", "redis-py-lock"},
 	},
 	{
 		name: "limiters/java", tools: []string{"java", "javac", "mvn"},
@@ -50,6 +54,12 @@ var limiterLanguages = []language{
 		program: []string{"./drive"},
 		clients: []string{"ulule", "go-zero-period", "go-zero-token", "redsync"},
 	},
+}
+
+// oldLimits installs an old release of limits beside the current one.
+func oldLimits(release string) []string {
+	return []string{"venv/bin/pip", "install", "--quiet", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--target", "limits-" + release, "limits==" + release}
 }
 
 // limiterCalls is the number of calls of each library.

@@ -99,6 +99,8 @@ func runType(s *Session, v limiter.View, args [][]byte) {
 		s.Simple("hash")
 	case info.Members > 0:
 		s.Simple("zset")
+	case info.IsList:
+		s.Simple("list")
 	default:
 		s.Simple(typeName(info.Algorithm))
 	}

@@ -24,7 +24,7 @@ import (
 const (
 	processorSeed = 3
 	// processorCommands is how many commands the ordinary test compares.
-	processorCommands = 30_000
+	processorCommands = 33_000
 	// envCommands says how many commands to compare, and envArchitectures on which other architectures (GOARCH). A
 	// child process also reads where to write the hash chain, and which command to show.
 	envCommands, envArchitectures = "WEIRTEST_PROCESSOR_COMMANDS", "WEIRTEST_PROCESSOR_ARCHITECTURES"

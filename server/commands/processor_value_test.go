@@ -91,7 +91,7 @@ func (g *commandSource) kindOfKey(cmd *command) string {
 }
 
 func (g *commandSource) scriptArg(kind scripts.ArgKind) string {
-	whole := kind == scripts.ArgInteger || kind == scripts.ArgWhole
+	whole := kind == scripts.ArgInteger || kind == scripts.ArgWhole || kind == scripts.ArgHits
 	switch {
 	case g.IntN(20) == 0:
 		return pick(g, oddNumbers)

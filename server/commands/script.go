@@ -37,7 +37,7 @@ func scriptCommands() []*command {
 				"docs/scripts.md and `weir dialects` list them. " +
 				"weir has no Lua.",
 			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
-			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
+			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript, alone: runDeleteAll,
 		},
 		{
 			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
@@ -114,6 +114,8 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
 		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
 			strconv.Itoa(len(sc.Args))+" arguments"))
+	case sc.DeletesLike && len(keys[0]) <= maxPatternBytes:
+		return errAlone
 	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {
@@ -172,7 +174,8 @@ func runScriptFlush(s *Session, args [][]byte) {
 
 // Operators delete all limiters that match a pattern by a line of Lua that passes the answer of KEYS to DEL. weir
 // recognises this line with any literal pattern, and has the same effect. It finds the keys and then resets them, and
-// other commands may run in between. Only EVAL recognises the line, because its text differs with the pattern.
+// other commands may run in between. Only EVAL recognises the line, because its text differs with the pattern. The
+// script of a library that does the same has the pattern in place of its key.
 
 const (
 	deleteAllBegin = "return redis.call('del', unpack(redis.call('keys', '"
@@ -191,11 +194,14 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
 }
 
-// runDeleteAll runs the Lua line that deletes all keys which match a pattern. args are those of EVAL script numkeys
-// [key ...] [arg ...].
+// runDeleteAll runs the Lua line or the script that deletes all keys which match a pattern. args are those of EVAL
+// script numkeys [key ...] [arg ...].
 func runDeleteAll(s *Session, args [][]byte) {
-	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
+	pattern, isLine := deleteAllPattern(args[1])
+	if !isLine {
+		pattern = args[3] // the plan has checked that it is there
+	}
 	var v limiter.View
 	reader := s.srv.Reader()
 	if reader.Database = int(s.database); err == nil {
@@ -205,7 +211,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	if err == nil {
 		names, err = namesLike(s, v, pattern)
 	}
-	if err == nil && len(names) == 0 {
+	if err == nil && len(names) == 0 && isLine {
 		sum := sha1.Sum(args[1])
 		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " +
 			hex.EncodeToString(sum[:]) + ", on @user_script:1.")

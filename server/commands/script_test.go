@@ -23,6 +23,16 @@ const (
 	redisGCRASum = "868f66d2db4929999a50c5ed5f57985f3cff7461"
 	fastifySum   = "b8a19d47785922bb04e7a9fdb49e90d89be1b8af"
 
+	movingTake  = "741eab638ba93ed71020bb821c45c022d0fa02c4"
+	movingLook  = "ad795214f59fe26d6fdec07973836dd16586f5ec"
+	movingCount = "f2ef2962263bbe72f66f5bbd0da234e74d880068"
+	movingFirst = "3136f0028c572d2959b5cdc5ec15b287fab6a9ff"
+	movingWhole = "bf95c654b6be0a54713252ef2362a25546faf877"
+	asyncTake   = "ad00ff6f099013f2aea94ed48c220cbf616c6a07"
+	asyncOld    = "51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b"
+	nestCount   = "f7788d43191d9ad66c866e8c63f3c3e361391849"
+	clearKeys   = "f2994557f1daca13bfef97c2a31ca4b174e031ca"
+
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 )
 
@@ -62,6 +72,13 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1000001 1",
 			"ERR ARGV[3] must be a limit from 1 to 1000000, not '1000001'"},
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
+		{"EVALSHA " + movingTake + " 1 k 1.5 131073 60 1", "ERR ARGV[2] must be at most 131072, not '131073'"},
+		{"EVALSHA " + movingTake + " 1 k 1.5 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + asyncTake + " 1 k 1.5 1000 131073 0", "ERR ARGV[3] must be at most 131072, not '131073'"},
+		{"EVALSHA " + asyncTake + " 1 k -1 1000 1 0", "ERR ARGV[1] must be above 0, not '-1'"},
+		{"EVALSHA " + clearKeys + " 1 " + strings.Repeat("k", 513), "ERR key must be 1 to 512 bytes, not 513"},
+		{"EVALSHA " + clearKeys + " 2 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
+		{"EVALSHA " + clearKeys + " 1 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
 		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1",
 			"ERR key must be 1 to 512 bytes, not 513"},
 		{`EVAL "return 1" 0`,
@@ -117,6 +134,26 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:1\r\n:1\r\n:0\r\n"},
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999939990 1799999999990 2 60000", "*3\r\n:1\r\n:0\r\n:0\r\n"},
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:0\r\n:0\r\n:59990\r\n"},
+		{"EVALSHA " + movingTake + " 1 m 1800000000.25 3 60 2", ":1\r\n"},
+		{"EVALSHA " + movingTake + " 1 m 1800000000.125 3 60 2", "$-1\r\n"},
+		{"EVALSHA " + movingTake + " 1 m 1800000000.125 3 60 1", ":1\r\n"},
+		{"EVALSHA " + movingLook + " 1 m 1800000000 3", "*2\r\n$13\r\n1800000000.25\r\n:3\r\n"},
+		{"EVALSHA " + movingLook + " 1 m 1800000001 3", "$-1\r\n"},
+		{"EVALSHA " + movingCount + " 1 m 1800000000 3", "*2\r\n$14\r\n1800000000.125\r\n:3\r\n"},
+		{"EVALSHA " + movingCount + " 1 none 0 3", "$-1\r\n"},
+		{"EVALSHA " + movingWhole + " 1 m 1800000000 3", "*2\r\n:1800000000\r\n:3\r\n"},
+		{"EVALSHA " + movingTake + " 1 m2 1800000000.25 3 60 1", ":1\r\n"},
+		{"EVALSHA " + movingTake + " 1 m2 1800000002.5 3 60 1", ":1\r\n"},
+		{"EVALSHA " + movingWhole + " 1 m2 1800000000 3", "*2\r\n:1800000000\r\n:2\r\n"},
+		{"EVALSHA " + movingFirst + " 1 m2 1800000000 3", "*2\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + movingFirst + " 1 none 0 3", "*0\r\n"},
+		{"TTL m", ":60\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1800000000000.25 2000 2 0", "*3\r\n:2\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1799999999999.5 2000 2 1", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncOld + " 1 a 1799999999999.5 2000 2", "*3\r\n:1\r\n:1800000002\r\n:2\r\n"},
+		{"EVALSHA " + asyncTake + " 1 a 1800000000000.5 2000 2 0", "*3\r\n:0\r\n:1800000001\r\n:2\r\n"},
+		{"EVALSHA " + nestCount + " 1 n 5000", "*2\r\n:1\r\n:5000\r\n"},
+		{"EVALSHA " + nestCount + " 1 n 9000", "*2\r\n:2\r\n:5000\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
@@ -145,6 +182,17 @@ func TestTypesOfScripts(t *testing.T) {
 		{"", "EVALSHA " + slidingSetSum + " 1 z 1799999940000 1800000000000 9 60000", "1 7 0"},
 		{"", "TYPE z", "zset"},
 		{"", "ZCARD z", "2"},
+		{"", "EVALSHA " + asyncTake + " 1 a 1000 500 3 0", "3 1 3"},
+		{"", "EVALSHA " + asyncTake + " 1 a 1000 500 3 0", "2 1 3"}, // the same member
+		{"", "ZCARD a", "1"},
+		{"", "TYPE a", "zset"},
+		{"", "EVALSHA " + asyncTake + " 1 a 2000 500 3 1", "3 2 3"},
+		{"", "EXISTS a", "0"},
+		{"", "EVALSHA " + movingTake + " 1 l 1.5 3 60 1", "1"},
+		{"", "EVALSHA " + asyncTake + " 1 l 1000 500 3 0", "-" + string(service.ErrWrongType)},
+		{"", "TYPE l", "list"},
+		{"", "ZCARD l", "-" + string(service.ErrWrongType)},
+		{"", "GET l", "-" + string(service.ErrWrongType)},
 		{"", "EVALSHA " + expressHit + " 1 s 1000", "1 1000"},
 		{"", "TYPE s", "string"},
 		{"", "ZCARD s", "-" + string(service.ErrWrongType)},
@@ -158,6 +206,27 @@ func TestTypesOfScripts(t *testing.T) {
 	})
 }
 
+// TestClearKeys checks the script by which limits forgets all limiters.
+func TestClearKeys(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "EVALSHA " + movingTake + " 1 LIMITS:a 1.5 3 60 1", "1"},
+		{"", "INCR LIMITS:b", "1"},
+		{"", "INCR other", "1"},
+		{"", "SCRIPT EXISTS " + clearKeys, "1"},
+		{"", "EVALSHA " + clearKeys + " 1 LIMITS:*", "2"},
+		{"", "EVALSHA " + clearKeys + " 1 LIMITS:*", "0"},
+		{"", "GET other", "1"},
+		{"", "MULTI", "OK"},
+		{"", "EVALSHA " + clearKeys + " 1 *", "-" + string(errAlone)},
+		{"", "DISCARD", "OK"},
+		{"", "SELECT 1", "OK"},
+		{"", "EVALSHA " + clearKeys + " 1 *", "0"},
+		{"", "SELECT 0", "OK"},
+		{"", "EVALSHA " + clearKeys + " 1 *", "1"},
+	})
+}
+
 // TestScriptOnBlockedKey checks that a block of the key denies in every script.
 func TestScriptOnBlockedKey(t *testing.T) {
 	c := defaultClient(t)
@@ -168,6 +237,9 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 2 1000 1", "1 0 1500 1500 -1500 500"},
 		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
 		{"", "EVALSHA " + slidingSetSum + " 1 k 0 1 1 60000", "0 0 1500"},
+		{"", "EVALSHA " + asyncTake + " 1 k 1800000000000 5000 5 0", "0 1800000001 5"},
+		{"", "EVALSHA " + movingTake + " 1 k 1800000000 5 60 1", "nil"},
+		{"", "EVALSHA " + movingLook + " 1 k 1799999940 5", "1799999941.5 2147483647"}, // + 60 s: the end of the block
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},
 	})
 }

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limits"
@@ -15,6 +16,7 @@ const (
 	argPositive ArgKind = 'p' // a number above 0
 	ArgInteger  ArgKind = 'i' // a whole number
 	ArgWhole    ArgKind = 'w' // a whole number above 0
+	ArgHits     ArgKind = 'h' // a limit whose hits are kept: a whole number from 1 to engine.MaxHits
 	ArgTrue     ArgKind = 't' // 1 for the word true, else 0
 	ArgOne      ArgKind = '1' // 1 for 1, else 0
 	ArgIgnored  ArgKind = '-' // the script does not use it
@@ -49,11 +51,14 @@ func readArg(kind ArgKind, i int, b []byte) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if (kind == ArgInteger || kind == ArgWhole) && f != math.Trunc(f) {
+	if (kind == ArgInteger || kind == ArgWhole || kind == ArgHits) && f != math.Trunc(f) {
 		return 0, limits.Bad(scriptArg(i), "must be a whole number", b)
 	}
-	if (kind == argPositive || kind == ArgWhole) && f <= 0 {
+	if (kind == argPositive || kind == ArgWhole || kind == ArgHits) && f <= 0 {
 		return 0, limits.Bad(scriptArg(i), "must be above 0", b)
+	}
+	if kind == ArgHits && f > engine.MaxHits {
+		return 0, limits.Bad(scriptArg(i), "must be at most "+strconv.Itoa(engine.MaxHits), b)
 	}
 	return f, nil
 }

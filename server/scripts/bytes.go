@@ -13,33 +13,21 @@ func bucket4j() *dialect {
 	return &dialect{
 		name: "Bucket4j", registry: "Maven", native: "RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*Script{
-			{
-				ID: engine.TextSwap, Name: "compareAndSwap", Keys: 1, Args: "vv", Reply: ReplyOne,
-				texts: []scriptText{{"9450de540565d89de15092a716555821601f128b", "7.0.0 to 8.19.0"}},
-			},
-			{
-				ID: engine.TextSwap, Name: "compareAndSwapPX", Keys: 1, Args: "vvw", Check: swapsFor(1),
+			{ID: engine.TextSwap, Name: "compareAndSwap", Keys: 1, Args: "vv", Reply: ReplyOne,
+				texts: []scriptText{{"9450de540565d89de15092a716555821601f128b", "7.0.0 to 8.19.0"}}},
+			{ID: engine.TextSwap, Name: "compareAndSwapPX", Keys: 1, Args: "vvw", Check: swapsFor(1),
 				Reply: ReplyOne,
-				texts: []scriptText{{"535b2fd00a12a23393fe15cf99599ecc51cd3007", "7.0.0 to 8.19.0"}},
-			},
-			{
-				ID: engine.TextAdd, Name: "setIfAbsent", Keys: 1, Args: "v", Check: ifAbsent, Reply: replyWasSet,
-				texts: []scriptText{{"1fed031c105d7c0315b3fc2e4a75e697247264f5", "8.2.0 to 8.19.0"}},
-			},
-			{
-				ID: engine.TextAdd, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
+				texts: []scriptText{{"535b2fd00a12a23393fe15cf99599ecc51cd3007", "7.0.0 to 8.19.0"}}},
+			{ID: engine.TextAdd, Name: "setIfAbsent", Keys: 1, Args: "v", Check: ifAbsent, Reply: replyWasSet,
+				texts: []scriptText{{"1fed031c105d7c0315b3fc2e4a75e697247264f5", "8.2.0 to 8.19.0"}}},
+			{ID: engine.TextAdd, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
 				Reply: replyWasSet,
-				texts: []scriptText{{"c0569386b0382069581dfaa1a8d241140bc0eeb4", "8.2.0 to 8.19.0"}},
-			},
-			{
-				ID: engine.TextSet, Name: "setIfAbsent", Keys: 1, Args: "v", Check: ifAbsent, Reply: replyStatus,
-				texts: []scriptText{{"6cad3abd039c32c68cc4638ca3513684cd302a58", "7.0.0 to 8.1.1"}},
-			},
-			{
-				ID: engine.TextSet, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
+				texts: []scriptText{{"c0569386b0382069581dfaa1a8d241140bc0eeb4", "8.2.0 to 8.19.0"}}},
+			{ID: engine.TextSet, Name: "setIfAbsent", Keys: 1, Args: "v", Check: ifAbsent, Reply: replyStatus,
+				texts: []scriptText{{"6cad3abd039c32c68cc4638ca3513684cd302a58", "7.0.0 to 8.1.1"}}},
+			{ID: engine.TextSet, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
 				Reply: replyStatus,
-				texts: []scriptText{{"70b34c1df15244e38adcc5356cabe59b8aca7254", "7.0.0 to 8.1.1"}},
-			},
+				texts: []scriptText{{"70b34c1df15244e38adcc5356cabe59b8aca7254", "7.0.0 to 8.1.1"}}},
 		},
 	}
 }
@@ -62,14 +50,10 @@ func laravelCache() *dialect {
 		name: "Laravel cache", registry: "Packagist",
 		native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 ttl HOLDER owner",
 		scripts: []*Script{
-			{
-				ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw", Check: ifAbsentFor(1000), Reply: replyStatus,
-				texts: []scriptText{{"a08c9c69b7c07ae2485190873b90d128a23e502d", "11.39.0 to 13.26.0"}},
-			},
-			{
-				ID: engine.TextDrop, Name: "releaseLock", Keys: 1, Args: "v", Reply: ReplyOne,
-				texts: []scriptText{{"647c65a442733a1aa440f99908d249d13b4d6c4a", "11.39.0 to 13.26.0"}},
-			},
+			{ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw", Check: ifAbsentFor(1000), Reply: replyStatus,
+				texts: []scriptText{{"a08c9c69b7c07ae2485190873b90d128a23e502d", "11.39.0 to 13.26.0"}}},
+			{ID: engine.TextDrop, Name: "releaseLock", Keys: 1, Args: "v", Reply: ReplyOne,
+				texts: []scriptText{{"647c65a442733a1aa440f99908d249d13b4d6c4a", "11.39.0 to 13.26.0"}}},
 		},
 	}
 }

@@ -17,11 +17,9 @@ const anySpace = "in any white space, with or without comments"
 func gatewayBucket() *dialect {
 	return &dialect{
 		name: "the gateway of examples/systems", registry: "Spring, Kotlin", native: "RL.TOKENBUCKET key rate burst",
-		scripts: []*Script{{
-			ID: engine.GatewayTake, Name: "token-bucket.lua", Keys: 1, Args: "nnni", Reply: replyThree,
+		scripts: []*Script{{ID: engine.GatewayTake, Name: "token-bucket.lua", Keys: 1, Args: "nnni", Reply: replyThree,
 			texts: []scriptText{{"a27501a87b1775642eb421bbfb630f1ed357f5ae", anySpace}},
-			form:  "0b6809d9c3999b9aaf66c8018adc951bb5918d0c",
-		}},
+			form:  "0b6809d9c3999b9aaf66c8018adc951bb5918d0c"}},
 	}
 }
 

@@ -10,14 +10,10 @@ func redisRate() *dialect {
 	return &dialect{
 		name: "go-redis/redis_rate", registry: "Go", native: "RL.TOKENBUCKET key rate/period burst COST n [PARTIAL]",
 		scripts: []*Script{
-			{
-				ID: engine.RedisRateAllowN, Name: "allowN", Keys: 1, Args: "nppn", Reply: replyRedisRate,
-				texts: []scriptText{{"f52a5b566060d79fd321d695df55bc918339c4aa", "9.1.1 to 10.0.1"}},
-			},
-			{
-				ID: engine.RedisRateAllowAtMost, Name: "allowAtMost", Keys: 1, Args: "nppn", Reply: replyRedisRate,
-				texts: []scriptText{{"054143318f521948424aa25df61d7f7ba835a9d7", "9.1.1 to 10.0.1"}},
-			},
+			{ID: engine.RedisRateAllowN, Name: "allowN", Keys: 1, Args: "nppn", Reply: replyRedisRate,
+				texts: []scriptText{{"f52a5b566060d79fd321d695df55bc918339c4aa", "9.1.1 to 10.0.1"}}},
+			{ID: engine.RedisRateAllowAtMost, Name: "allowAtMost", Keys: 1, Args: "nppn", Reply: replyRedisRate,
+				texts: []scriptText{{"054143318f521948424aa25df61d7f7ba835a9d7", "9.1.1 to 10.0.1"}}},
 		},
 	}
 }
@@ -27,14 +23,10 @@ func uluLimiter() *dialect {
 	return &dialect{
 		name: "ulule/limiter", registry: "Go", native: "RL.FIXED key window max FIRST",
 		scripts: []*Script{
-			{
-				ID: engine.UluleIncr, Name: "incr", Keys: 1, Args: "ii", Reply: replyPair,
-				texts: []scriptText{{"f74233f556d3f99c50b61169cf8aa8d5deb63fb2", "3.7.0 to 3.11.2"}},
-			},
-			{
-				ID: engine.UlulePeek, Name: "peek", Keys: 1, Reply: replyPair,
-				texts: []scriptText{{"566f5c6a17e5fddb9a10bf389f754edd0d899c61", "3.7.0 to 3.11.2"}},
-			},
+			{ID: engine.UluleIncr, Name: "incr", Keys: 1, Args: "ii", Reply: replyPair,
+				texts: []scriptText{{"f74233f556d3f99c50b61169cf8aa8d5deb63fb2", "3.7.0 to 3.11.2"}}},
+			{ID: engine.UlulePeek, Name: "peek", Keys: 1, Reply: replyPair,
+				texts: []scriptText{{"566f5c6a17e5fddb9a10bf389f754edd0d899c61", "3.7.0 to 3.11.2"}}},
 		},
 	}
 }
@@ -45,14 +37,10 @@ func goZero() *dialect {
 	return &dialect{
 		name: "go-zero", registry: "Go", native: "RL.FIXED key window max FIRST; RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*Script{
-			{
-				ID: engine.ZeroPeriod, Name: "PeriodLimit", Keys: 1, Args: "nw", Reply: ReplyOne,
-				texts: []scriptText{{"a9e60ae5eb5b2afd1924613fe21400b92d3f8f07", "1.6.5 to 1.10.3"}},
-			},
-			{
-				ID: engine.ZeroToken, Name: "TokenLimit", Keys: 2, Args: "pnnn", Check: bucketIsKept, Reply: replyTrue,
-				texts: []scriptText{{"b7bb2fcc82b9c8fc49850e9223e78667a5387dbc", "1.6.5 to 1.10.3"}},
-			},
+			{ID: engine.ZeroPeriod, Name: "PeriodLimit", Keys: 1, Args: "nw", Reply: ReplyOne,
+				texts: []scriptText{{"a9e60ae5eb5b2afd1924613fe21400b92d3f8f07", "1.6.5 to 1.10.3"}}},
+			{ID: engine.ZeroToken, Name: "TokenLimit", Keys: 2, Args: "pnnn", Check: bucketIsKept, Reply: replyTrue,
+				texts: []scriptText{{"b7bb2fcc82b9c8fc49850e9223e78667a5387dbc", "1.6.5 to 1.10.3"}}},
 		},
 	}
 }

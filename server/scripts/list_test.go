@@ -17,12 +17,20 @@ func TestScriptsPage(t *testing.T) {
 	require.Contains(t, string(page), "\n\n"+nativesTable()+"\n")
 }
 
-// recognisedTable returns the recognised scripts.
+// recognisedTable returns the recognised scripts. Only the first of a library has its name.
 func recognisedTable() string {
 	var b strings.Builder
 	b.WriteString("| library | script | releases | SHA-1 |\n|---|---|---|---|\n")
+	named := ""
 	for _, d := range Dialects() {
-		fmt.Fprintf(&b, "| %s (%s) | %s | %s | `%s` |\n", d.Library, d.Registry, d.Script, d.Releases, d.SHA1)
+		library := " " + d.Library + " (" + d.Registry + ")"
+		if library == named {
+			library = ""
+		} else {
+			named = library
+		}
+		fmt.Fprintf(&b, "|%s | %s | %s | `%s` |\n", library, d.Script, strings.ReplaceAll(d.Releases, " to ", "–"),
+			d.SHA1)
 	}
 	return b.String()
 }

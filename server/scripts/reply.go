@@ -1,8 +1,10 @@
 package scripts
 
 import (
+	"math"
 	"strconv"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -65,6 +67,28 @@ func replyGetPTTL(w resp.Reply, words [4]int64) {
 	w.Array(2)
 	ReplyGet(w, words)
 	w.Int(words[1])
+}
+
+// replyWindow writes the oldest time of a window and the number of hits, or null for an empty window.
+func replyWindow(w resp.Reply, words [4]int64) {
+	if words[0] == 0 {
+		w.Null()
+		return
+	}
+	w.Array(2)
+	luaNumber(w, words[1])
+	w.Int(words[0])
+}
+
+// replyWholeWindow writes the time in word i without its fraction and the number of hits, or an empty list.
+func replyWholeWindow(i int) func(resp.Reply, [4]int64) {
+	return func(w resp.Reply, words [4]int64) {
+		if words[0] == 0 {
+			w.Array(0)
+			return
+		}
+		replyPair(w, [4]int64{engine.Truncate(math.Float64frombits(uint64(words[i]))), words[0]})
+	}
 }
 
 func replyFour(w resp.Reply, words [4]int64) {

@@ -29,8 +29,10 @@ type Script struct {
 	Variant float64
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
-	texts   []scriptText
-	form    string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
+	// DeletesLike is set for the script that deletes what a pattern matches, in place of its key. It has no operation.
+	DeletesLike bool
+	texts       []scriptText
+	form        string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
 }
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
@@ -80,7 +82,7 @@ var Known = newScriptTable(dialects())
 func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
-		redisGCRA(), nestThrottler(),
+		redisGCRA(), asyncRatelimiter(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
 		redisPyLock(), redsync(), redisSemaphore(),
 		gatewayBucket(), marketBucket(), slidingSet(),

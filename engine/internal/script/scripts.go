@@ -43,8 +43,8 @@ const (
 )
 
 // NumIDs is above all assigned numbers. The scripts on strings have the numbers 27 to 36 (text.go), those on hashes 37
-// to 44 (hash.go), and those on a sliding log 45 to 48 (slidingset.go).
-const NumIDs ID = 49
+// to 44 (hash.go), those on a sliding log 45 to 48 (slidingset.go), and those on times of hits 49 to 52 (hits.go).
+const NumIDs ID = 53
 
 // MaxArgs is the largest number of numeric arguments of a script.
 const MaxArgs = 6
@@ -115,6 +115,10 @@ var scripts = [NumIDs]struct {
 	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
 	MarketTake:           {shapeMarket, marketTake, marketBlocked},
 	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
+	MovingTake:           {shapeList, movingTake, refused},
+	MovingLook:           {shapeList, movingLook, movingBlocked},
+	MovingCount:          {shapeList, movingCount, movingBlocked},
+	AsyncTake:            {shapeSet, asyncTake, asyncBlocked},
 }
 
 // Run is one run of a script: the arguments, the state under its key, and the answer.
@@ -184,7 +188,7 @@ func (r *Run) Open(state []byte) Refusal {
 	if no := shape.accepts(r.record.shape); no != Accepted {
 		return no
 	}
-	if r.record.shape == shapeText {
+	if r.record.shape.isBytes() {
 		r.kept = readText(state).appendTo(r.kept[:0], r.slab)
 	}
 	if shape == shapeAny && !shapeString.has(r.record.shape) {
@@ -228,7 +232,7 @@ func (r *Run) Prepare(state []byte, room func(n int) bool) (ok bool) {
 		r.now = r.before
 	}
 	switch inPlace := r.before.len == len(r.fresh); {
-	case !r.rewrites && r.record.shape != shapeText:
+	case !r.rewrites && !r.record.shape.isBytes():
 		r.now = text{}
 	case r.rewrites && inPlace:
 		r.before.overwrite(r.fresh, r.slab)
@@ -252,7 +256,7 @@ func (r *Run) Store(state []byte) {
 		r.keepLog()
 	}
 	r.record.write(state)
-	if r.record.shape == shapeText {
+	if r.record.shape.isBytes() {
 		writeText(state, r.now)
 	}
 }

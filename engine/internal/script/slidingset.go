@@ -24,11 +24,17 @@ func isLog(state []byte) bool { return shapes(state[0]) == shapeLog }
 
 // Members returns the number of members of a record that is a sorted set, and 0 for any other record.
 func (r *Record) Members() int64 {
-	if r.shape != shapeLog {
-		return 0
+	switch r.shape {
+	case shapeLog:
+		return r.log.Units
+	case shapeSet:
+		return r.words[0] / hitBytes
 	}
-	return r.log.Units
+	return 0
 }
+
+// IsList reports whether a record is a list.
+func (r *Record) IsList() bool { return r.shape == shapeList }
 
 // MaxSlidingSetMs bounds the client's time. Up to this value Lua writes every millisecond with all digits.
 const MaxSlidingSetMs = 99_999_999_999_999
@@ -61,7 +67,7 @@ func slidingSet(r *Run) {
 func slidingSetBlocked(r *Run, leftMs int64) { r.answers(0, 0, blockedForMs(leftMs)) }
 
 // Grows reports whether the script may allocate memory for an existing key.
-func (s *Call) Grows() bool { return scripts[s.ID].shape == shapeLog }
+func (s *Call) Grows() bool { return s.ID == SlidingSet || s.ID == MovingTake || s.ID == AsyncTake }
 
 // logGrowth returns the most bytes that the log of a run may need in addition.
 func (r *Run) logGrowth() int {

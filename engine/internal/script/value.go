@@ -25,7 +25,9 @@ type text struct {
 }
 
 // isText reports whether the state of a scripted entry refers to a byte string.
-func isText(state []byte) bool { return shapes(state[0]) == shapeText }
+func isText(state []byte) bool { return shapes(state[0]).isBytes() }
+
+func (x shapes) isBytes() bool { return x == shapeText || x == shapeList || x == shapeSet }
 
 func readText(state []byte) text {
 	return text{len: int(le.Uint64(state[8:])), head: arena.Ref(le.Uint64(state[16:]))}
@@ -139,6 +141,8 @@ func UsedUnits(state []byte) int64 {
 		return record.words[0]
 	case shapeLog:
 		return record.log.Units
+	case shapeList, shapeSet:
+		return record.words[0] / hitBytes
 	}
 	return 0
 }

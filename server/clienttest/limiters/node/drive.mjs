@@ -120,10 +120,49 @@ async function gcra() {
   }
 }
 
+// asyncLimiter calls async-ratelimiter, and koa the middleware of koa-ratelimit over it. Both send their own time, and
+// the clocks of servers differ.
+function asyncClock() {
+  Date.now = () => 1_700_000_000_000 + Math.floor(passedMs)
+  process.hrtime.bigint = () => BigInt(Math.round((passedMs + skewMs) * 1e6))
+  let skewMs = 0
+  return () => { skewMs = [0, 0, random(1000) / 1000, random(200), random(4000)][random(5)] }
+}
+
+async function asyncLimiter(name, terms) {
+  const tick = asyncClock()
+  const Limiter = require(name)
+  const limiter = new Limiter({ db: ioredis })
+  return async () => {
+    tick()
+    const [max, duration] = terms[random(terms.length)], id = `k${random(terms.length)}`
+    if (random(100) === 0) return await ioredis.del(`limit:${id}`)
+    const answer = await limiter.get({ id, max, duration, peek: random(8) === 0 })
+    return [answer, await ioredis.zcard(`limit:${id}`), await ioredis.pttl(`limit:${id}`)]
+  }
+}
+
+async function koa() {
+  const tick = asyncClock()
+  const ratelimit = require('koa-ratelimit')
+  const middlewares = [[3, 500], [20, 3000], [5, 1000]].map(([max, duration]) => ratelimit({ db: ioredis, max, duration }))
+  return async () => {
+    tick()
+    const seen = {}
+    const ctx = { ip: `k${random(3)}`, state: {}, set: (name, value) => Object.assign(seen, value === undefined ? name : { [name]: value }) }
+    await middlewares[random(3)](ctx, () => { seen.next = true })
+    return [seen, ctx.status, ctx.body]
+  }
+}
+
 async function nest(name) {
   const { ThrottlerStorageRedisService } = require(name)
   const storage = new ThrottlerStorageRedisService(ioredis)
   const terms = [[500, 3, 900], [1500, 4, 200], [800, 2, 800]]
+  if (/-0[.][34]/.test(name)) { // without a block; the first takes seconds
+    const windows = name.endsWith('0.3.3') ? [1, 2, 5] : [500, 1500, 4000]
+    return () => storage.increment(`k${random(3)}`, windows[random(3)])
+  }
   return () => storage.increment(`k${random(3)}`, ...terms[random(3)], 'default')
 }
 
@@ -145,7 +184,13 @@ async function semaphore() {
 
 const libraries = {
   'redis-semaphore': semaphore,
+  'async-ratelimiter': () => asyncLimiter('async-ratelimiter', [[3, 500], [20, 3000], [7, 1500]]),
+  'async-ratelimiter-1000': () => asyncLimiter('async-ratelimiter', [[1000, 300_000]]),
+  'async-ratelimiter-1.5.2': () => asyncLimiter('async-ratelimiter-1.5.2', [[3, 500], [20, 3000], [7, 1500]]),
+  'koa-ratelimit': koa,
   nest: () => nest('@nest-lab/throttler-storage-redis'),
+  'nest-kkoomen-0.3.3': () => nest('nestjs-throttler-storage-redis-0.3.3'),
+  'nest-kkoomen-0.4.4': () => nest('nestjs-throttler-storage-redis-0.4.4'),
   'nest-kkoomen': () => nest('nestjs-throttler-storage-redis'),
   'hono': () => hono(false),
   'hono-reset': () => hono(true),
