@@ -55,6 +55,10 @@ const (
 	GatewayTake          = script.GatewayTake
 	MarketTake           = script.MarketTake
 	SlidingSet           = script.SlidingSet
+	UpstashSlide         = script.UpstashSlide
+	UpstashSlideLook     = script.UpstashSlideLook
+	UpstashTake          = script.UpstashTake
+	UpstashLook          = script.UpstashLook
 
 	NumScripts = script.NumIDs
 )

@@ -38,6 +38,7 @@ func scriptCommands() []*command {
 				"weir has no Lua.",
 			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
 			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
+			alone: runDeleteAll,
 		},
 		{
 			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
@@ -115,6 +116,9 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
 			strconv.Itoa(len(sc.Args))+" arguments"))
 	}
+	if sc.Deletes {
+		return errAlone
+	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {
 		return err
@@ -133,15 +137,24 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 			return err
 		}
 	}
-	if sc.Check == nil {
-		return nil
+	if sc.Check != nil {
+		if err := sc.Check(op.Script, argv); err != nil {
+			return err
+		}
 	}
-	return sc.Check(op.Script, argv)
+	if op.Key, err = sc.Key(keys[:sc.Keys], op.Script); err != nil {
+		return err
+	}
+	return arg.CheckKey(op.Key)
 }
 
 func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
 	sc, words := scripts.Known.Answering(ops[0].Script), ds[0].ScriptAnswer()
 	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
+		return
+	}
+	if sc.Says != nil {
+		sc.Says(s.Reply, ops[0].Script, words)
 		return
 	}
 	sc.Reply(s.Reply, words)
@@ -191,11 +204,16 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
 }
 
-// runDeleteAll runs the Lua line that deletes all keys which match a pattern. args are those of EVAL script numkeys
-// [key ...] [arg ...].
+// runDeleteAll runs the Lua line that deletes all keys which match a pattern, or the script of a library that deletes
+// the keys which match its first key. args are those of EVAL and EVALSHA, which planScript has checked for a library.
 func runDeleteAll(s *Session, args [][]byte) {
-	pattern, _ := deleteAllPattern(args[1])
+	pattern, line := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
+	if !line {
+		if pattern = args[3]; len(pattern) > maxPatternBytes {
+			err = errPatternLong
+		}
+	}
 	var v limiter.View
 	reader := s.srv.Reader()
 	if reader.Database = int(s.database); err == nil {
@@ -205,7 +223,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	if err == nil {
 		names, err = namesLike(s, v, pattern)
 	}
-	if err == nil && len(names) == 0 {
+	if err == nil && len(names) == 0 && line {
 		sum := sha1.Sum(args[1])
 		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " +
 			hex.EncodeToString(sum[:]) + ", on @user_script:1.")
@@ -217,8 +235,12 @@ func runDeleteAll(s *Session, args [][]byte) {
 		some, err = deleteNames(s, names[:n])
 		deleted, names = deleted+some, names[n:]
 	}
-	if s.guarded(err) {
+	switch {
+	case !s.guarded(err):
+	case line:
 		s.Int(deleted)
+	default:
+		s.Null()
 	}
 }
 

@@ -17,12 +17,20 @@ func TestScriptsPage(t *testing.T) {
 	require.Contains(t, string(page), "\n\n"+nativesTable()+"\n")
 }
 
-// recognisedTable returns the recognised scripts.
+// recognisedTable returns the recognised scripts, those of one name in one row.
 func recognisedTable() string {
 	var b strings.Builder
-	b.WriteString("| library | script | releases | SHA-1 |\n|---|---|---|---|\n")
-	for _, d := range Dialects() {
-		fmt.Fprintf(&b, "| %s (%s) | %s | %s | `%s` |\n", d.Library, d.Registry, d.Script, d.Releases, d.SHA1)
+	b.WriteString("| library | script | releases, and the SHA-1 of their text |\n|---|---|---|\n")
+	all := Dialects()
+	for i, d := range all {
+		if i > 0 && d.Library == all[i-1].Library && d.Script == all[i-1].Script {
+			fmt.Fprintf(&b, "; %s `%s`", d.Releases, d.SHA1)
+		} else {
+			fmt.Fprintf(&b, "| %s (%s) | %s | %s `%s`", d.Library, d.Registry, d.Script, d.Releases, d.SHA1)
+		}
+		if i+1 == len(all) || d.Library != all[i+1].Library || d.Script != all[i+1].Script {
+			b.WriteString(" |\n")
+		}
 	}
 	return b.String()
 }

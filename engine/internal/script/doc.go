@@ -6,5 +6,5 @@
 // memory, applies blocks and counts statistics.
 //
 // Each dialect has a file for its scripts: text.go has strings (numbers 27 to 36), hash.go has hashes (37 to 44), and
-// slidingset.go has the sliding log (45 to 48).
+// slidingset.go has the sliding log (45 to 48). upstash.go has a library that counts in several windows (49 to 52).
 package script

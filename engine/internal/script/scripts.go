@@ -43,8 +43,9 @@ const (
 )
 
 // NumIDs is above all assigned numbers. The scripts on strings have the numbers 27 to 36 (text.go), those on hashes 37
-// to 44 (hash.go), and those on a sliding log 45 to 48 (slidingset.go).
-const NumIDs ID = 49
+// to 44 (hash.go), those on a sliding log 45 to 48 (slidingset.go), and those of @upstash/ratelimit 49 to 52
+// (upstash.go).
+const NumIDs ID = 53
 
 // MaxArgs is the largest number of numeric arguments of a script.
 const MaxArgs = 6
@@ -115,6 +116,10 @@ var scripts = [NumIDs]struct {
 	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
 	MarketTake:           {shapeMarket, marketTake, marketBlocked},
 	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
+	UpstashSlide:         {shapeWindows, upstashSlide, upstashSlideBlocked},
+	UpstashSlideLook:     {shapeWindows, upstashSlideLook, countBlocked},
+	UpstashTake:          {shapeUpstash, upstashTake, upstashTakeBlocked},
+	UpstashLook:          {shapeUpstash, upstashLook, upstashLookBlocked},
 }
 
 // Run is one run of a script: the arguments, the state under its key, and the answer.
