@@ -112,7 +112,7 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	switch {
 	case err != nil:
 		return err
-	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
+	case n != sc.Keys && !(sc.Static && n == sc.Keys-1) || len(keys)-n != len(sc.Args):
 		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
 			strconv.Itoa(len(sc.Args))+" arguments"))
 	}
@@ -125,7 +125,7 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	}
 	op.Script = s.batch.NextScript()
 	op.Script.ID = sc.ID
-	argv := keys[sc.Keys:]
+	argv := keys[n:]
 	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 			return err
 		}
 	}
-	if op.Key, err = sc.Key(keys[:sc.Keys], op.Script); err != nil {
+	if op.Key, err = sc.Key(keys[:n], op.Script); err != nil {
 		return err
 	}
 	return arg.CheckKey(op.Key)

@@ -28,7 +28,7 @@ type Script struct {
 	Says func(w resp.Reply, call *engine.Script, words [4]int64)
 	// Windows: the first two keys are those of two windows, and the limiter is their common name. See Key.
 	Windows bool
-	// Static: the last key would name a limit that changes. Only the empty key is accepted.
+	// Static: the last key would name a limit that changes. It may be missing, and must be empty otherwise.
 	Static bool
 	// Deletes: the script deletes all keys that match the first key, a pattern. It is no operation of the engine.
 	Deletes bool

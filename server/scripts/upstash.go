@@ -10,8 +10,8 @@ import (
 )
 
 // upstash sends the window in milliseconds and the count, and its own time in milliseconds but for fixed windows. From
-// 2.0.8 on it also sends the limit, and the key of a limit that changes, which is empty unless the program asks for
-// one. 2.1.0 begins the texts with a line for Upstash's own server.
+// 2.0.8 on it also sends the limit, and the key of a limit that changes. Unless the program asks for such a limit, the
+// key is empty, and missing from 2.1.0 on. 2.1.0 begins the texts with a line for Upstash's own server.
 //
 // The key of a cached fixed window would exist for ever, because the library compares a number with a string. weir lets
 // it end like any other. Nobody can see the difference: its name has the number of the window.
@@ -164,7 +164,7 @@ const (
 // Key returns the key of the limiter of a call. It is the first key, unless the script has a key for each window: then
 // it is their common name and the length of the windows, so that one limiter has both counts.
 func (sc *Script) Key(keys [][]byte, call *engine.Script) ([]byte, error) {
-	if sc.Static && len(keys[sc.Keys-1]) > 0 {
+	if sc.Static && len(keys) == sc.Keys && len(keys[sc.Keys-1]) > 0 {
 		return nil, errMovingLimit
 	}
 	if !sc.Windows {
