@@ -29,6 +29,11 @@ func rest(h *httpapi.Server, path, body string, change func(*http.Request)) *htt
 	return w
 }
 
+// bearer gives a request a token.
+func bearer(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
 func jsonOf(t *testing.T, v any) string {
 	text, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -139,7 +144,6 @@ func TestRESTFormIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	token := func(s string) func(*http.Request) { return header("Authorization", "Bearer "+s) }
 	from := func(addr, host string) func(*http.Request) {
 		return func(r *http.Request) { r.RemoteAddr, r.Host = addr, host }
 	}
@@ -161,20 +165,20 @@ func TestRESTFormIsGuarded(t *testing.T) {
 		{"another site", open, header("Sec-Fetch-Site", "cross-site"), 403},
 		{"an old browser, from another page", closed, header("Authorization", "Bearer right:word", "Origin", "http://evil.example"),
 			403},
-		{"a wrong token", closed, token("wrong"), 401},
-		{"a wrong token with a name", closed, token("default:right"), 401},
-		{"the password, with a colon", closed, token("right:word"), 200},
+		{"a wrong token", closed, bearer("wrong"), 401},
+		{"a wrong token with a name", closed, bearer("default:right"), 401},
+		{"the password, with a colon", closed, bearer("right:word"), 200},
 		{"the password, another machine", closed, func(r *http.Request) {
 			from(there, "weir:6381")(r)
-			token("right:word")(r)
+			bearer("right:word")(r)
 		}, 200},
-		{"name and password", closed, token("default:right:word"), 200},
-		{"another user", named, token("app:pa:ss"), 200},
-		{"another user, wrong password", named, token("app:right"), 401},
-		{"another user's password", named, token("pa:ss"), 401},
-		{"another user's name", named, token("app"), 401},
-		{"a user that is off", named, token("off:x"), 401},
-		{"the password of default", named, token("right"), 200},
+		{"name and password", closed, bearer("default:right:word"), 200},
+		{"another user", named, bearer("app:pa:ss"), 200},
+		{"another user, wrong password", named, bearer("app:right"), 401},
+		{"another user's password", named, bearer("pa:ss"), 401},
+		{"another user's name", named, bearer("app"), 401},
+		{"a user that is off", named, bearer("off:x"), 401},
+		{"the password of default", named, bearer("right"), 200},
 	} {
 		srv := newTestServer(t, c.cfg)
 		w := rest(newHTTP(srv.Shared), "/", `["INCR", "k"]`, c.change)
@@ -231,9 +235,7 @@ func askREST(path string) func(*testing.T, *wrappedRows, *wrappedLine) string {
 		if path != "/" {
 			body = [][]string{l.words}
 		}
-		answer := rest(w.web, path, jsonOf(t, body), func(r *http.Request) {
-			r.Header.Set("Authorization", "Bearer "+l.user+":x")
-		})
+		answer := rest(w.web, path, jsonOf(t, body), bearer(l.user+":x"))
 		if answer.Code == http.StatusUnauthorized {
 			return "-NOAUTH"
 		}

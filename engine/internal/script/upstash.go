@@ -30,9 +30,9 @@ const (
 	upstashWhole    = 3 // from 2.2.0 on: a cost above the tokens is refused, and not only an empty bucket
 )
 
-// windows are the counts of aligned windows: counts[i] is that of the window i before the last one. Redis keeps a
-// window for at least the next one, so three are enough for clients whose clocks differ by less than a window. An older
-// window counts as the oldest of the three.
+// windows are the counts of aligned windows: counts[i] is that of the window i before the last one. In Redis the key of
+// a window ends a second after the next window at the earliest. So three windows give the same answers to clients whose
+// clocks differ by up to a second, and by less than a window. An older request counts in the window before the last.
 type windows struct {
 	last   int64
 	counts [3]int64
@@ -53,17 +53,14 @@ func (r *Run) windowsAt() (w windows, at int64) {
 		}
 		w.counts = [3]int64{0, w.counts[0], w.counts[1]}
 	}
-	return w, min(w.last-number, 2)
+	return w, min(w.last-number, 1)
 }
 
-// weighted returns the part of the window before number at that still counts, in whole requests.
+// weighted returns the part of the window before the window at that still counts, in whole requests.
 func (r *Run) weighted(w *windows, at int64) float64 {
-	before, nowMs, windowMs := 0.0, r.arg[1], r.arg[2]
-	if at < 2 {
-		before = float64(w.counts[at+1])
-	}
+	nowMs, windowMs := r.arg[1], r.arg[2]
 	past := nowMs - float64(math.Floor(nowMs/windowMs)*windowMs)
-	return math.Floor(float64((1 - past/windowMs) * before))
+	return math.Floor(float64((1 - past/windowMs) * float64(w.counts[at+1])))
 }
 
 // upstashSlide answers what is left of the limit, or -1 if it denies, and the limit.

@@ -153,11 +153,11 @@ async function upstash(name, rate) {
   const make = (prefix, limiter, ephemeralCache = false) =>
     new Ratelimit({ redis, prefix, limiter, ephemeralCache, timeout: 0 })
   const limiters = [
-    make('f3', Ratelimit.fixedWindow(3, '1 s')), make('f1000', Ratelimit.fixedWindow(1000, '2 s')),
-    make('same', Ratelimit.slidingWindow(3, '1 s')), make('same', Ratelimit.slidingWindow(1000, '2500 ms')),
-    make('s7', Ratelimit.slidingWindow(7, '300 ms')),
-    make('same', Ratelimit.tokenBucket(1, '500 ms', 3)), make('t1000', Ratelimit.tokenBucket(400, '1 s', 1000)),
-    make('c', Ratelimit.cachedFixedWindow(3, '1 s'), new Map()),
+    make('f3', Ratelimit.fixedWindow(3, '5 s')), make('f1000', Ratelimit.fixedWindow(1000, '30 s')),
+    make('same', Ratelimit.slidingWindow(3, '6 s')), make('same', Ratelimit.slidingWindow(1000, '20 s')),
+    make('s7', Ratelimit.slidingWindow(7, '4 s')),
+    make('same', Ratelimit.tokenBucket(1, '2 s', 3)), make('t1000', Ratelimit.tokenBucket(400, '10 s', 1000)),
+    make('c', Ratelimit.cachedFixedWindow(3, '5 s'), new Map()),
   ]
   return async () => {
     const which = random(limiters.length), limiter = limiters[which], id = `k${random(3)}`
