@@ -38,7 +38,7 @@ type serveCmd struct {
 
 	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" group:"ports" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for clients with the password, and without a password for this machine only. open: for any client that reaches the port. off by default, because most servers need no such port."`
 
-	HTTPREST bool `name:"http-rest" group:"ports" help:"Commands in Upstash's REST form on the port of --http, for @upstash/redis and @upstash/ratelimit. The token is the password of the user default, or NAME:PASSWORD. Off by default, because it takes every command that the user may send."`
+	HTTPREST bool `name:"http-rest" group:"ports" help:"Commands in Upstash's REST form on the port of --http. Off by default, because it takes every command that a user may send."`
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 

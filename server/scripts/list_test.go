@@ -23,6 +23,7 @@ func recognisedTable() string {
 	b.WriteString("| library | script | releases, and the SHA-1 of their text |\n|---|---|---|\n")
 	all := Dialects()
 	for i, d := range all {
+		d.Releases = strings.ReplaceAll(d.Releases, " to ", "–")
 		if i > 0 && d.Library == all[i-1].Library && d.Script == all[i-1].Script {
 			fmt.Fprintf(&b, "; %s `%s`", d.Releases, d.SHA1)
 		} else {
