@@ -57,7 +57,8 @@ func TestWindowsOfUpstash(t *testing.T) {
 			}
 			last = max(last, clientMs/windowMs)
 			op := engine.Op{Code: engine.OpScript, Key: []byte("k"), Script: &engine.Script{ID: engine.UpstashSlide,
-				Args: [engine.MaxScriptArgs]float64{float64(limit), float64(clientMs), float64(windowMs), float64(count)}}}
+				Args: [engine.MaxScriptArgs]float64{float64(limit), float64(clientMs), float64(windowMs),
+					float64(count)}}}
 			d := decideOne(table, step{at, op})
 			got, want := d.ScriptAnswer(), keys.slide(limit, clientMs, windowMs, count, serverMs)
 			require.Equal(t, want, got[0], "seed %d, call %d", seed, call)

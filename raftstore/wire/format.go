@@ -11,7 +11,8 @@ func FormatOf(op *engine.Op) byte {
 	switch {
 	case op.Code == engine.OpExtend, op.Code == engine.OpEnd, op.Code == engine.OpCharge, op.Keep, op.Else != 0,
 		op.Code == engine.OpPolicy && tells(op.Policy),
-		op.StoredIn() != 0, op.Code == engine.OpFlush, op.Code == engine.OpScript && op.Script.ID >= engine.UpstashSlide:
+		op.StoredIn() != 0, op.Code == engine.OpFlush,
+		op.Code == engine.OpScript && op.Script.ID >= engine.UpstashSlide:
 		return growing
 	case op.Code == engine.OpBind:
 		return binding

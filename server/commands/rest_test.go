@@ -118,7 +118,8 @@ func TestRESTFormIsBounded(t *testing.T) {
 		require.Contains(t, said.Error, c.want, "%.60s", c.body)
 	}
 	require.Zero(t, srv.lim.Calls)
-	require.Equal(t, 1000, strings.Count(rest(h, "/pipeline", many(1000, `["INCR", "k"]`), nil).Body.String(), "result"))
+	most := rest(h, "/pipeline", many(1000, `["INCR", "k"]`), nil).Body.String()
+	require.Equal(t, 1000, strings.Count(most, "result"))
 }
 
 // TestRESTFormBoundsReplies checks that long replies end what a request may still run.
@@ -149,7 +150,8 @@ func TestRESTFormIsGuarded(t *testing.T) {
 	}
 	open, closed := Config{}, Config{Password: "right:word"}
 	named := Config{Password: "right", LoadUsers: func() (*acl.Users, error) {
-		return ParseUsers([]byte("user app on " + hashOf("pa:ss") + " ~* +@all\nuser off off " + hashOf("x") + " +@all"))
+		return ParseUsers([]byte("user app on " + hashOf("pa:ss") + " ~* +@all\n" +
+			"user off off " + hashOf("x") + " +@all"))
 	}}
 	for _, c := range []struct {
 		what   string

@@ -8,6 +8,6 @@
 //   - a page of another site cannot make a browser decide or change anything;
 //   - after Close no check and no command reaches the limiter.
 //
-// A Hand, the server for Redis clients, executes the commands of the page and of the REST form. The program provides listeners and
-// certificates.
+// A Hand, the server for Redis clients, executes the commands of the page and of the REST form. The program
+// provides listeners and certificates.
 package httpapi

@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	errREST     = resp.Error("ERR the body must be a JSON array of strings, numbers and booleans like [\"INCR\", \"k\"]")
-	errRESTList = resp.Error("ERR the body must be a JSON array of commands like [[\"INCR\", \"k\"], [\"TTL\", \"k\"]]")
+	errREST     = resp.Error(`ERR the body must be a JSON array of strings, numbers and booleans like ["INCR", "k"]`)
+	errRESTList = resp.Error(`ERR the body must be a JSON array of commands like [["INCR", "k"], ["TTL", "k"]]`)
 	errToken    = resp.Error("NOAUTH the REST form needs the header Authorization: Bearer TOKEN; the token is the " +
 		"password of the user default, or NAME:PASSWORD of another user")
 	errRESTOff = resp.Error("ERR the REST form is off: start weir with --http-rest (docs/http.md)")
@@ -48,67 +48,51 @@ type restForm struct{ *pageCommander }
 // handleREST registers the paths of the REST form.
 func handleREST(mux *http.ServeMux, by *pageCommander, on bool) {
 	h := restForm{by}
-	for path, answer := range map[string]http.HandlerFunc{
-		"/{$}": h.answerOne, "/pipeline": h.answerPipeline, "/multi-exec": h.answerTransaction,
+	for path, read := range map[string]func(*restBody) ([][][]byte, error){
+		"/{$}": (*restBody).command, "/pipeline": (*restBody).commands, "/multi-exec": (*restBody).commands,
 	} {
-		if !on {
-			answer = func(w http.ResponseWriter, _ *http.Request) { failREST(w, http.StatusNotFound, errRESTOff) }
-		}
-		mux.HandleFunc("POST "+path, answer)
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if !on {
+				failREST(w, http.StatusNotFound, errRESTOff)
+				return
+			}
+			h.answer(w, r, read)
+		})
 	}
 }
 
-func (h restForm) answerOne(w http.ResponseWriter, r *http.Request) {
-	replies := h.run(w, r, false, func(b *restBody) ([][][]byte, error) {
-		words, err := b.words()
-		return [][][]byte{words}, err
-	})
-	if replies == nil {
-		return
-	}
-	answer, status := answerREST(replies[0], wantsBase64(r)), http.StatusOK
-	if answer["error"] != nil {
-		status = http.StatusBadRequest
-	}
-	writeREST(w, status, answer)
-}
-
-func (h restForm) answerPipeline(w http.ResponseWriter, r *http.Request) { h.answerMany(w, r, false) }
-
-func (h restForm) answerTransaction(w http.ResponseWriter, r *http.Request) { h.answerMany(w, r, true) }
-
-func (h restForm) answerMany(w http.ResponseWriter, r *http.Request, atomic bool) {
-	replies := h.run(w, r, atomic, (*restBody).commands)
-	if replies == nil {
-		return
-	}
-	answers := make([]map[string]any, len(replies))
-	for i, reply := range replies {
-		answers[i] = answerREST(reply, wantsBase64(r))
-	}
-	writeREST(w, http.StatusOK, answers)
-}
-
-// run executes the commands that read finds in the body. It returns nil if it has answered the request itself.
-func (h restForm) run(w http.ResponseWriter, r *http.Request, atomic bool,
-	read func(*restBody) ([][][]byte, error)) []any {
+// answer executes the commands that read finds in the body.
+func (h restForm) answer(w http.ResponseWriter, r *http.Request, read func(*restBody) ([][][]byte, error)) {
 	u, status, err := h.sender(r)
 	if err != nil {
 		failREST(w, status, err)
-		return nil
+		return
 	}
 	commands, err := readREST(w, r, read)
 	var replies []any
 	if err == nil {
-		replies, err = h.request(r, u, commands, atomic)
+		replies, err = h.request(r, u, commands, r.URL.Path == "/multi-exec")
 	}
 	switch {
 	case errors.Is(err, errClosing):
 		failREST(w, http.StatusServiceUnavailable, err)
+		return
 	case err != nil:
 		failREST(w, http.StatusBadRequest, err)
+		return
 	}
-	return replies
+	answers := make([]map[string]any, len(replies))
+	for i, reply := range replies {
+		answers[i] = answerREST(reply, strings.EqualFold(r.Header.Get("Upstash-Encoding"), "base64"))
+	}
+	switch {
+	case r.URL.Path != "/":
+		writeREST(w, http.StatusOK, answers)
+	case answers[0]["error"] != nil:
+		writeREST(w, http.StatusBadRequest, answers[0])
+	default:
+		writeREST(w, http.StatusOK, answers[0])
+	}
 }
 
 // sender authenticates a request. A page of another site cannot make a browser send a Bearer token: the browser would
@@ -171,6 +155,12 @@ func readREST(w http.ResponseWriter, r *http.Request, read func(*restBody) ([][]
 	return commands, nil
 }
 
+// command reads a body of one command.
+func (b *restBody) command() ([][][]byte, error) {
+	words, err := b.words()
+	return [][][]byte{words}, err
+}
+
 // commands reads an array of commands.
 func (b *restBody) commands() (all [][][]byte, err error) {
 	if t, err := b.Token(); err != nil || t != json.Delim('[') {
@@ -220,12 +210,8 @@ func (b *restBody) words() (words [][]byte, err error) {
 	return words, nil
 }
 
-// wantsBase64 reports whether strings in replies are to be encoded, because JSON has no bytes.
-func wantsBase64(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Upstash-Encoding"), "base64")
-}
-
-// answerREST returns the answer to one command. As at Upstash, an OK that is the whole reply is not encoded.
+// answerREST returns the answer to one command. encode asks for strings in base64, because JSON has no bytes. As at
+// Upstash, an OK that is the whole reply is not encoded.
 func answerREST(reply any, encode bool) map[string]any {
 	if err, is := reply.(resp.Error); is {
 		return map[string]any{"error": string(err)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/resp"
@@ -16,127 +17,64 @@ import (
 // The key of a cached fixed window would exist for ever, because the library compares a number with a string. weir lets
 // it end like any other. Nobody can see the difference: its name has the number of the window.
 func upstash() *dialect {
-	scripts := upstashFixed()
-	scripts = append(scripts, upstashSliding()...)
-	scripts = append(scripts, upstashBucket()...)
-	scripts = append(scripts, &Script{
-		Name: "reset", Keys: 1, Args: "-", Deletes: true,
-		texts: []scriptText{{"54bd274ddc59fb3be0f42deee2f64322a10e2b50", "1.1.3 to 2.2.0"}},
-	})
-	return &dialect{
-		name: "@upstash/ratelimit", registry: "npm",
-		native:  "RL.FIXED key window max; RL.SLIDINGCOUNTER key window max; RL.TOKENBUCKET key rate burst COST n",
-		scripts: scripts,
-	}
-}
-
-func upstashFixed() []*Script {
-	return []*Script{
-		{
-			ID: engine.UluleIncr, Name: "fixedWindow", Keys: 1, Args: "wi", Check: moved(1, 0), Reply: ReplyOne, Variant: 1,
-			texts: []scriptText{
-				{"b13943e359636db027ad280f1def143f02158c13", "1.1.3 to 2.0.7"},
-				{"c26b12703dd137939b9a69a3a9b18e906a2d940f", "cached, 1.1.3 to 2.0.8"},
-				{"1861a700bafe96c833a483af6b1c28a8897cfdb0", "cached, 2.1.0 to 2.2.0"},
-			},
-		},
-		{
-			ID: engine.UluleIncr, Name: "fixedWindow", Keys: 2, Args: "nwi", Check: moved(2, 1, 0), Static: true, Variant: 2,
-			Says: func(w resp.Reply, call *engine.Script, words [4]int64) {
-				replyPair(w, [4]int64{words[0], engine.Truncate(call.Args[2])})
-			},
-			texts: []scriptText{
-				{"472e55443b62f60d0991028456c57815a387066d", "2.0.8"},
-				{"b2efc02798c8e9b471a10f9b1d5745db89923ff3", "2.1.0 to 2.2.0"},
-			},
-		},
-		{
-			ID: engine.CountGet, Name: "fixedWindow getRemaining", Keys: 1, Args: "-", Variant: 1,
-			Reply: func(w resp.Reply, words [4]int64) {
-				if words[1] == -2 {
-					w.Int(0)
-					return
-				}
-				ReplyGet(w, words)
-			},
-			texts: []scriptText{
-				{"8c4c341934502aee132643ffbe58ead3450e5208", "1.1.3 to 2.0.7"},
-				{"8e8f222ccae68b595ee6e3f3bf2199629a62b91a", "cached, 1.1.3 to 2.0.8"},
-				{"eb82f0e853d2fc9a236fa9bfbe704fda6ac2fc36", "cached, 2.1.0 to 2.2.0"},
-			},
-		},
-		{
-			ID: engine.CountGet, Name: "fixedWindow getRemaining", Keys: 2, Args: "n", Static: true, Variant: 2,
-			Says: func(w resp.Reply, call *engine.Script, words [4]int64) { replyLeft(w, call.Args[0], words[0]) },
-			texts: []scriptText{
-				{"40515c9dd0a08f8584f5f9b593935f6a87c1c1c3", "2.0.8"},
-				{"823cb2a5a902d69681244f5e28e5ebb8f2a89edd", "2.1.0 to 2.2.0"},
-			},
-		},
-	}
-}
-
-func upstashSliding() []*Script {
-	return []*Script{
-		{
-			ID: engine.UpstashSlide, Name: "slidingWindow", Keys: 2, Args: "niwi", Windows: true, Reply: ReplyOne,
-			texts: []scriptText{
-				{"e1391e429b699c780eb0480350cd5b7280fd9213", "1.1.3 to 2.0.6"},
-				{"9b7842963bd73721f1a3011650c23c0010848ee3", "2.0.7"},
-			},
-		},
-		{
-			ID: engine.UpstashSlide, Name: "slidingWindow", Keys: 3, Args: "niwi", Windows: true, Static: true,
-			Reply: replyPair, Variant: 1,
-			texts: []scriptText{
-				{"977fb636fb5ceb7e98a96d1b3a1272ba018efdae", "2.0.8"},
-				{"74740bb3d7792848093cdef586b6b6037c455fd6", "2.1.0 to 2.2.0"},
-			},
-		},
-		{
-			ID: engine.UpstashSlideLook, Name: "slidingWindow getRemaining", Keys: 2, Args: "iw", Windows: true,
-			Check: moved(2, 0, 1), Reply: ReplyOne,
-			texts: []scriptText{{"65a73ac5a05bf9712903bc304b77268980c1c417", "1.1.3 to 2.0.7"}},
-		},
-		{
-			ID: engine.UpstashSlideLook, Name: "slidingWindow getRemaining", Keys: 3, Args: "niw", Windows: true,
-			Static: true, Variant: 1,
-			Says: func(w resp.Reply, call *engine.Script, words [4]int64) { replyLeft(w, call.Args[0], words[0]) },
-			texts: []scriptText{
-				{"ee3a3265fad822f83acad23f8a1e2f5c0b156b03", "2.0.8"},
-				{"7ca36169e0fc9caedd81b4eef8e99854c157f9b5", "2.1.0 to 2.2.0"},
-			},
-		},
-	}
-}
-
-// upstashBucket has a Variant for each rule of engine.UpstashTake.
-func upstashBucket() []*Script {
-	take := func(rule float64, keys int, reply func(resp.Reply, [4]int64), texts ...scriptText) *Script {
-		return &Script{
-			ID: engine.UpstashTake, Name: "tokenBucket", Keys: keys, Args: "nwpnn", Static: keys > 1, Reply: reply,
-			Variant: rule, texts: texts,
+	const fixed, slide, bucket, left = "fixedWindow", "slidingWindow", "tokenBucket", " getRemaining"
+	d := &dialect{name: "@upstash/ratelimit", registry: "npm", native: "RL.FIXED key window max; " +
+		"RL.SLIDINGCOUNTER key window max; RL.TOKENBUCKET key rate burst COST n"}
+	// add adds a script. texts alternate between releases and SHA-1.
+	add := func(sc *Script, texts ...string) {
+		sc.Windows = strings.HasPrefix(sc.Name, slide)
+		sc.Static = sc.Keys == 3 || sc.Keys == 2 && !sc.Windows
+		for i := 0; i < len(texts); i += 2 {
+			sc.texts = append(sc.texts, scriptText{texts[i+1], texts[i]})
 		}
+		d.scripts = append(d.scripts, sc)
 	}
-	return []*Script{
-		take(0, 1, replyPair, scriptText{"5bece90aeef8189a8cfd28995b479529e270b3c6", "1.1.3 to 2.0.6"}),
-		take(1, 1, replyPair, scriptText{"d1f857ebbdaeca90ccd2cd4eada61d7c8e5db1ca", "2.0.7"}),
-		take(2, 2, replyThree, scriptText{"b35c5bc0b7fdae7dd0573d4529911cabaf9d1d89", "2.0.8"},
-			scriptText{"a9873a8026b509e99a49a0e5a2049756c693c384", "2.1.0"}),
-		take(3, 2, replyThree, scriptText{"d60be5bd3d83482ae229309f1f7425424f891204", "2.2.0"}),
-		{
-			ID: engine.UpstashLook, Name: "tokenBucket getRemaining", Keys: 1, Args: "n", Reply: replyPair,
-			texts: []scriptText{{"a15be2bb1db2a15f7c82db06146f9d08983900d0", "2.0.0 to 2.0.7"}},
-		},
-		{
-			ID: engine.UpstashLook, Name: "tokenBucket getRemaining", Keys: 2, Args: "n", Static: true, Reply: replyThree,
-			Variant: 1,
-			texts: []scriptText{
-				{"deb03663e8af5a968deee895dd081be553d2611b", "2.0.8"},
-				{"40daf4a441df736f5c99f8b77bbe176c909e5de4", "2.1.0 to 2.2.0"},
-			},
-		},
-	}
+	add(&Script{ID: engine.UluleIncr, Variant: 1, Name: fixed, Keys: 1, Args: "wi", Check: moved(1, 0),
+		Reply: ReplyOne},
+		"1.1.3 to 2.0.7", "b13943e359636db027ad280f1def143f02158c13",
+		"cached, 1.1.3 to 2.0.8", "c26b12703dd137939b9a69a3a9b18e906a2d940f",
+		"cached, 2.1.0 to 2.2.0", "1861a700bafe96c833a483af6b1c28a8897cfdb0")
+	add(&Script{ID: engine.UluleIncr, Variant: 2, Name: fixed, Keys: 2, Args: "nwi", Check: moved(2, 1, 0),
+		Says: sayLimit},
+		"2.0.8", "472e55443b62f60d0991028456c57815a387066d",
+		"2.1.0 to 2.2.0", "b2efc02798c8e9b471a10f9b1d5745db89923ff3")
+	add(&Script{ID: engine.CountGet, Variant: 1, Name: fixed + left, Keys: 1, Args: "-", Reply: replyGetOrZero},
+		"1.1.3 to 2.0.7", "8c4c341934502aee132643ffbe58ead3450e5208",
+		"cached, 1.1.3 to 2.0.8", "8e8f222ccae68b595ee6e3f3bf2199629a62b91a",
+		"cached, 2.1.0 to 2.2.0", "eb82f0e853d2fc9a236fa9bfbe704fda6ac2fc36")
+	add(&Script{ID: engine.CountGet, Variant: 2, Name: fixed + left, Keys: 2, Args: "n", Says: sayLeft},
+		"2.0.8", "40515c9dd0a08f8584f5f9b593935f6a87c1c1c3",
+		"2.1.0 to 2.2.0", "823cb2a5a902d69681244f5e28e5ebb8f2a89edd")
+	add(&Script{ID: engine.UpstashSlide, Name: slide, Keys: 2, Args: "niwi", Reply: ReplyOne},
+		"1.1.3 to 2.0.6", "e1391e429b699c780eb0480350cd5b7280fd9213",
+		"2.0.7", "9b7842963bd73721f1a3011650c23c0010848ee3")
+	add(&Script{ID: engine.UpstashSlide, Variant: 1, Name: slide, Keys: 3, Args: "niwi", Reply: replyPair},
+		"2.0.8", "977fb636fb5ceb7e98a96d1b3a1272ba018efdae",
+		"2.1.0 to 2.2.0", "74740bb3d7792848093cdef586b6b6037c455fd6")
+	add(&Script{ID: engine.UpstashSlideLook, Name: slide + left, Keys: 2, Args: "iw", Check: moved(2, 0, 1),
+		Reply: ReplyOne},
+		"1.1.3 to 2.0.7", "65a73ac5a05bf9712903bc304b77268980c1c417")
+	add(&Script{ID: engine.UpstashSlideLook, Variant: 1, Name: slide + left, Keys: 3, Args: "niw", Says: sayLeft},
+		"2.0.8", "ee3a3265fad822f83acad23f8a1e2f5c0b156b03",
+		"2.1.0 to 2.2.0", "7ca36169e0fc9caedd81b4eef8e99854c157f9b5")
+	// The variants of tokenBucket are the rules of engine.UpstashTake.
+	add(&Script{ID: engine.UpstashTake, Name: bucket, Keys: 1, Args: "nwpnn", Reply: replyPair},
+		"1.1.3 to 2.0.6", "5bece90aeef8189a8cfd28995b479529e270b3c6")
+	add(&Script{ID: engine.UpstashTake, Variant: 1, Name: bucket, Keys: 1, Args: "nwpnn", Reply: replyPair},
+		"2.0.7", "d1f857ebbdaeca90ccd2cd4eada61d7c8e5db1ca")
+	add(&Script{ID: engine.UpstashTake, Variant: 2, Name: bucket, Keys: 2, Args: "nwpnn", Reply: replyThree},
+		"2.0.8", "b35c5bc0b7fdae7dd0573d4529911cabaf9d1d89",
+		"2.1.0", "a9873a8026b509e99a49a0e5a2049756c693c384")
+	add(&Script{ID: engine.UpstashTake, Variant: 3, Name: bucket, Keys: 2, Args: "nwpnn", Reply: replyThree},
+		"2.2.0", "d60be5bd3d83482ae229309f1f7425424f891204")
+	add(&Script{ID: engine.UpstashLook, Name: bucket + left, Keys: 1, Args: "n", Reply: replyPair},
+		"2.0.0 to 2.0.7", "a15be2bb1db2a15f7c82db06146f9d08983900d0")
+	add(&Script{ID: engine.UpstashLook, Variant: 1, Name: bucket + left, Keys: 2, Args: "n", Reply: replyThree},
+		"2.0.8", "deb03663e8af5a968deee895dd081be553d2611b",
+		"2.1.0 to 2.2.0", "40daf4a441df736f5c99f8b77bbe176c909e5de4")
+	add(&Script{Name: "reset", Keys: 1, Args: "-", Deletes: true},
+		"1.1.3 to 2.2.0", "54bd274ddc59fb3be0f42deee2f64322a10e2b50")
+	return d
 }
 
 // moved puts argument from[i] of a library's script into argument i of the operation.
@@ -150,15 +88,29 @@ func moved(from ...int) func(*engine.Script, [][]byte) error {
 	}
 }
 
-// replyLeft writes what is left of a limit, and the limit.
-func replyLeft(w resp.Reply, limit float64, used int64) {
-	replyPair(w, [4]int64{engine.Truncate(limit - float64(used)), engine.Truncate(limit)})
+func replyGetOrZero(w resp.Reply, words [4]int64) {
+	if words[1] == -2 {
+		w.Int(0)
+		return
+	}
+	ReplyGet(w, words)
+}
+
+// sayLimit writes the count and the limit.
+func sayLimit(w resp.Reply, call *engine.Script, words [4]int64) {
+	replyPair(w, [4]int64{words[0], engine.Truncate(call.Args[2])})
+}
+
+// sayLeft writes what is left of the limit, and the limit.
+func sayLeft(w resp.Reply, call *engine.Script, words [4]int64) {
+	limit := call.Args[0]
+	replyPair(w, [4]int64{engine.Truncate(limit - float64(words[0])), engine.Truncate(limit)})
 }
 
 const (
 	errMovingLimit = resp.Error("ERR weir knows no dynamicLimits of @upstash/ratelimit: the last key must be empty")
-	errNoWindows   = resp.Error("ERR KEYS[1] and KEYS[2] must be one name with the numbers of the window of now and of " +
-		"the window before it, like id:8 and id:7")
+	errNoWindows   = resp.Error("ERR KEYS[1] and KEYS[2] must be one name with the numbers of the window of now and " +
+		"of the window before it, like id:8 and id:7")
 )
 
 // Key returns the key of the limiter of a call. It is the first key, unless the script has a key for each window: then
