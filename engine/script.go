@@ -59,6 +59,10 @@ const (
 	MovingLook           = script.MovingLook
 	MovingCount          = script.MovingCount
 	AsyncTake            = script.AsyncTake
+	UpstashSlide         = script.UpstashSlide
+	UpstashSlideLook     = script.UpstashSlideLook
+	UpstashTake          = script.UpstashTake
+	UpstashLook          = script.UpstashLook
 
 	NumScripts = script.NumIDs
 )

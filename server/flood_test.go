@@ -126,7 +126,7 @@ func startHTTP(t *testing.T) (srv *Server, addr string) {
 	require.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h, err := httpapi.New(srv.Service, srv, httpapi.CheckOff)
+	h, err := httpapi.New(srv.Service, srv, httpapi.CheckOff, false)
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ln) }()

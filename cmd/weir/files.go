@@ -46,7 +46,7 @@ func (s *serveCmd) besidesClients() uint64 {
 	if s.RLS != "" || s.RLSSocket != "" {
 		taken += envoyrls.MaxConns
 	}
-	if (s.HTTP != "" || s.HTTPSocket != "") && s.HTTPCheck != httpapi.CheckOff {
+	if (s.HTTP != "" || s.HTTPSocket != "") && (s.HTTPCheck != httpapi.CheckOff || s.HTTPREST) {
 		taken += httpapi.CheckMaxConns - httpapi.MaxConns
 	}
 	if s.clustered() {

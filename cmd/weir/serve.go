@@ -38,6 +38,8 @@ type serveCmd struct {
 
 	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" group:"ports" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for clients with the password, and without a password for this machine only. open: for any client that reaches the port. off by default, because most servers need no such port."`
 
+	HTTPREST bool `name:"http-rest" group:"ports" help:"Commands in Upstash's REST form on the port of --http. Off by default, because it takes every command that a user may send."`
+
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
 	EnvoyConfig       []string `placeholder:"PATH" group:"ports" help:"Files of limits for --rls, in the YAML of envoyproxy/ratelimit, or directories of such files (*.yaml, *.yml). Followed as --policies is. Domains that no file has follow policies. Give every node of a cluster the same."`
@@ -137,7 +139,7 @@ func (s *serveCmd) Run() error {
 		at.reload()
 		s.reloadUsers(log, srv)
 	})()
-	beside, err := httpapi.New(srv.Service, srv, s.HTTPCheck)
+	beside, err := httpapi.New(srv.Service, srv, s.HTTPCheck, s.HTTPREST)
 	if err != nil {
 		return errors.Join(err, srv.Close(), node.Close(), at.close())
 	}

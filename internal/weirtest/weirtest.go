@@ -110,7 +110,7 @@ func (s *Server) HTTP() string {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	web, err := httpapi.New(s.srv.Service, s.srv, httpapi.CheckProtected)
+	web, err := httpapi.New(s.srv.Service, s.srv, httpapi.CheckProtected, true)
 	require.NoError(s.t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(ln) }()

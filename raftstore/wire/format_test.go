@@ -224,6 +224,8 @@ func TestFormatOf(t *testing.T) {
 		"all limits of a key":    {validOp(engine.OpResetPolicy), added},
 		"a sliding log":          {script(engine.SlidingSet), added},
 		"times of hits":          {script(engine.MovingTake), growing},
+		"the first of Upstash":   {script(engine.UpstashSlide), growing},
+		"the last of Upstash":    {script(engine.UpstashLook), growing},
 		"an ID":                  {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},
 		"an ID of a request":     {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, added},
 		"shared items":           {validOp(engine.OpFollow), added},

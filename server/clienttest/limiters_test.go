@@ -11,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // limiterLanguages are the programs that call the limiter libraries whose scripts weir recognises, by language. The
-// arguments of a program are a library, a port, a seed and a number of calls. It prints a line for each answer. The
-// lines must be the same for weir and for the judge.
+// arguments of a program are a library, a port, a seed, a number of calls, and for a library that speaks Upstash's REST
+// form the URL. It prints a line for each answer. The lines must be the same for weir and for the judge.
 var limiterLanguages = []language{
 	{
 		name: "limiters/node", tools: []string{"node", "npm"},
@@ -29,6 +31,7 @@ var limiterLanguages = []language{
 			"nest-kkoomen-0.4.4", "hono",
 			"hono-reset", "redis-gcra", "redis-semaphore",
 			"async-ratelimiter", "async-ratelimiter-1000", "async-ratelimiter-1.5.2", "koa-ratelimit",
+			"upstash", "upstash-2.0.7", "upstash-2.0.8", "upstash-2.1.0", "upstash-2.2.0",
 		},
 	},
 	{
@@ -77,9 +80,10 @@ func TestForeignLimiters(t *testing.T) {
 			dir := l.prepare(t)
 			for _, library := range l.clients {
 				t.Run(library, func(t *testing.T) {
-					weirAddr, judgeAddr := twins(t)
-					want := l.drive(t, dir, library, judgeAddr)
-					got := l.drive(t, dir, library, weirAddr)
+					web := freeport.Addr(t)
+					weirAddr, judgeAddr := twins(t, "--http", web, "--http-rest")
+					want := l.drive(t, dir, library, judgeAddr, restJudge(t, judgeAddr))
+					got := l.drive(t, dir, library, weirAddr, "http://"+web)
 					require.Equal(t, limiterCalls, strconv.Itoa(len(want)), "answers")
 					for i := range want {
 						require.Equal(t, want[i], got[i], "call %d", i)
@@ -91,11 +95,11 @@ func TestForeignLimiters(t *testing.T) {
 }
 
 // drive runs the program with a library against a server, and returns the lines that it printed.
-func (l language) drive(t *testing.T, dir, library, addr string) []string {
+func (l language) drive(t *testing.T, dir, library, addr, rest string) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
-	argv := append(l.program[:len(l.program):len(l.program)], library, port, "1", limiterCalls)
+	argv := append(l.program[:len(l.program):len(l.program)], library, port, "1", limiterCalls, rest)
 	if filepath.Base(argv[0]) != argv[0] {
 		argv[0] = filepath.Join(dir, argv[0])
 	}

@@ -252,7 +252,7 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 			require.Equal(t, c.status, askFrom(h, c.remote, "/check/api?key=k", headers...).Code)
 		})
 	}
-	_, err := httpapi.New(newTestServer(t, Config{}).Service, nil, "yes")
+	_, err := httpapi.New(newTestServer(t, Config{}).Service, nil, "yes", false)
 	require.ErrorContains(t, err, `must be off, protected or open, not "yes"`)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Local is a client in the process of the server, without a connection. Its commands take the same path as those of
@@ -84,4 +85,61 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 		one.DecidePending()
 	}
 	return reply.Value()
+}
+
+// errNeedsSession refuses commands whose effect ends with their session, and those that may wait for long.
+var errNeedsSession = lacks(service.RefusesCommand, resp.Error("ERR the REST form does not take this command, "+
+	"because it waits, subscribes, changes its connection or is refused in MULTI: use the Redis protocol"), "")
+
+// errRESTTooLong refuses the commands of a request after maxExecBytes of replies.
+const errRESTTooLong = resp.Error("ERR the replies of this request are too long: the command did not run")
+
+// needsSession reports whether a request of the REST form may not contain the command.
+func (c *command) needsSession() bool { return c.noMulti || c.atOnce || c.Full == "select" }
+
+// Request runs the commands of one request of a user in order, in a new session, and returns the reply to each as
+// resp.Values.All does. With atomic they are one transaction; if one of them is refused, or EXEC is, nothing has run
+// and the error is returned. Any goroutine may call it.
+func (s *Shared) Request(ctx context.Context, remoteAddr, localAddr string, u *acl.User, commands [][][]byte,
+	atomic bool) ([]any, error) {
+	var reply resp.Values
+	one := NewSession(s, &localClient{s.LastID.Add(1), remoteAddr, localAddr, ctx.Done()}, &reply)
+	defer one.Close()
+	one.become(u)
+	if atomic {
+		one.Do([][]byte{[]byte("MULTI")})
+		if one.tx == nil { // refused: the commands must not run by themselves
+			_, err := reply.Value()
+			return nil, err
+		}
+	}
+	for _, args := range commands {
+		switch cmd, err := s.table.resolve(args); {
+		case err == nil && cmd.needsSession():
+			one.DecidePending()
+			one.reject(cmd, errNeedsSession)
+		case err == nil && reply.Len() > maxExecBytes:
+			one.DecidePending()
+			one.reject(cmd, errRESTTooLong)
+		default:
+			one.Do(args)
+		}
+	}
+	one.DecidePending()
+	if !atomic {
+		return reply.All(), nil
+	}
+	for _, queued := range reply.All() {
+		if err, refused := queued.(resp.Error); refused {
+			return nil, err
+		}
+	}
+	reply.Truncate(0)
+	one.Do([][]byte{[]byte("EXEC")})
+	one.DecidePending()
+	replies, err := reply.Value()
+	if err != nil {
+		return nil, err
+	}
+	return replies.([]any), nil
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/scripts"
 	"github.com/weir-project/weir/server/syntax"
 )
@@ -177,13 +179,20 @@ func (g *commandSource) script() []string {
 		return last
 	}
 	sc := scripts.Known.BySum[sum]
-	line := []string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(sc.Keys)}
-	for i := range sc.Keys {
-		line = append(line, g.key(fmt.Sprint("script", sc.ID, i)))
+	keys, args := make([]string, sc.Keys), make([]string, len(sc.Args))
+	for i := range keys {
+		keys[i] = g.key(fmt.Sprint("script", sc.ID, i))
 	}
-	for _, kind := range sc.Args {
-		line = append(line, g.scriptArg(scripts.ArgKind(kind)))
+	for i, kind := range sc.Args {
+		args[i] = g.scriptArg(scripts.ArgKind(kind))
 	}
+	window := int64(0)
+	if now := strings.IndexByte(sc.Args, byte(scripts.ArgInteger)); sc.Windows {
+		of := func(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f } // an error is an invalid argument
+		window = engine.Truncate(math.Floor(of(args[now]) / of(args[now+1])))
+	}
+	nameKeys(sc, keys, window)
+	line := slices.Concat([]string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(sc.Keys)}, keys, args)
 	g.called[sum] = line
 	return line
 }

@@ -9,7 +9,7 @@ func newHTTP(srv *Shared) *httpapi.Server { return newHTTPCheck(srv, httpapi.Che
 
 // newHTTPCheck returns the HTTP side of a server. check says who may use the check.
 func newHTTPCheck(srv *Shared, check string) *httpapi.Server {
-	h, err := httpapi.New(srv.Service, srv, check)
+	h, err := httpapi.New(srv.Service, srv, check, true)
 	if err != nil {
 		panic(err)
 	}

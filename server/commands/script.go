@@ -111,10 +111,11 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	switch {
 	case err != nil:
 		return err
-	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
+	case n != sc.Keys && !(sc.Static && n == sc.Keys-1) || len(keys)-n != len(sc.Args):
 		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
 			strconv.Itoa(len(sc.Args))+" arguments"))
-	case sc.DeletesLike && len(keys[0]) <= maxPatternBytes:
+	}
+	if sc.Deletes {
 		return errAlone
 	}
 	op, err := s.op(engine.OpScript, keys[0])
@@ -123,7 +124,7 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	}
 	op.Script = s.batch.NextScript()
 	op.Script.ID = sc.ID
-	argv := keys[sc.Keys:]
+	argv := keys[n:]
 	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
 		return err
 	}
@@ -135,15 +136,24 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 			return err
 		}
 	}
-	if sc.Check == nil {
-		return nil
+	if sc.Check != nil {
+		if err := sc.Check(op.Script, argv); err != nil {
+			return err
+		}
 	}
-	return sc.Check(op.Script, argv)
+	if op.Key, err = sc.Key(keys[:n], op.Script); err != nil {
+		return err
+	}
+	return arg.CheckKey(op.Key)
 }
 
 func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
 	sc, words := scripts.Known.Answering(ops[0].Script), ds[0].ScriptAnswer()
 	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
+		return
+	}
+	if sc.Says != nil {
+		sc.Says(s.Reply, ops[0].Script, words)
 		return
 	}
 	sc.Reply(s.Reply, words)
@@ -194,13 +204,15 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
 }
 
-// runDeleteAll runs the Lua line or the script that deletes all keys which match a pattern. args are those of EVAL
-// script numkeys [key ...] [arg ...].
+// runDeleteAll runs the Lua line that deletes all keys which match a pattern, or the script of a library that deletes
+// the keys which match its first key. args are those of EVAL and EVALSHA, which planScript has checked for a library.
 func runDeleteAll(s *Session, args [][]byte) {
+	pattern, line := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
-	pattern, isLine := deleteAllPattern(args[1])
-	if !isLine {
-		pattern = args[3] // the plan has checked that it is there
+	if !line {
+		if pattern = args[3]; len(pattern) > maxPatternBytes {
+			err = errPatternLong
+		}
 	}
 	var v limiter.View
 	reader := s.srv.Reader()
@@ -211,7 +223,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	if err == nil {
 		names, err = namesLike(s, v, pattern)
 	}
-	if err == nil && len(names) == 0 && isLine {
+	if err == nil && len(names) == 0 && line {
 		sum := sha1.Sum(args[1])
 		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " +
 			hex.EncodeToString(sum[:]) + ", on @user_script:1.")
@@ -223,9 +235,22 @@ func runDeleteAll(s *Session, args [][]byte) {
 		some, err = deleteNames(s, names[:n])
 		deleted, names = deleted+some, names[n:]
 	}
-	if s.guarded(err) {
+	switch {
+	case !s.guarded(err):
+	case line:
 		s.Int(deleted)
+	default:
+		libraryScript(args[1]).Reply(s.Reply, [4]int64{deleted})
 	}
+}
+
+// libraryScript returns the recognised script of a call, by its SHA-1 or its text.
+func libraryScript(called []byte) *scripts.Script {
+	if sc := scripts.Known.OfSum(called); sc != nil {
+		return sc
+	}
+	sc, _ := scripts.Known.OfText(called)
+	return sc
 }
 
 // namesLike returns the names that match a pattern. It returns an error if the user may not use all of them.

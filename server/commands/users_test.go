@@ -3,6 +3,7 @@ package commands
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,9 +114,11 @@ func TestKeysOfScripts(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
 	send := func(sum scripts.Sum, sc *scripts.Script, key string) string {
-		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.Keys)) +
-			strings.Repeat(" "+key, sc.Keys)
-		return c.say(line + strings.Repeat(" 100", len(sc.Args)))
+		keys := slices.Repeat([]string{key}, sc.Keys)
+		nameKeys(sc, keys, 1)
+		line := slices.Concat([]string{"EVALSHA", hex.EncodeToString(sum[:]), decimal(int64(sc.Keys))}, keys,
+			slices.Repeat([]string{"100"}, len(sc.Args)))
+		return flat(t, c.raw(line...))
 	}
 	ran, refused := 0, 0
 	for sum, sc := range scripts.Known.BySum {
@@ -129,6 +132,16 @@ func TestKeysOfScripts(t *testing.T) {
 	}
 	require.Greater(t, refused, 10)
 	require.Equal(t, refused, ran)
+}
+
+// nameKeys changes the keys of a call to those that the script accepts at the window with this number.
+func nameKeys(sc *scripts.Script, keys []string, window int64) {
+	if sc.Windows {
+		keys[0], keys[1] = keys[0]+":"+decimal(window), keys[0]+":"+decimal(window-1)
+	}
+	if sc.Static {
+		keys[len(keys)-1] = ""
+	}
 }
 
 // TestPipelinesOfUsers checks that a pipeline of a limited user is decided in batches. A refusal keeps its position

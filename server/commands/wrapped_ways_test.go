@@ -62,6 +62,8 @@ var wrappedWays = []wrappedWay{
 		only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }},
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
 	{name: "RLS", only: isPlainCheck, ask: askRLS},
+	{name: "REST", verbatim: true, only: loggedIn, carries: inREST, ask: askREST("/")},
+	{name: "REST MULTI", needs: "multi", verbatim: true, only: loggedIn, carries: inREST, ask: askREST("/multi-exec")},
 	{name: "page", needs: "rl.inspect", verbatim: true, ask: askPage,
 		carries: func(r *wrappedRow) bool { return slices.Contains(byHand, r.cmd.Full) }},
 }
@@ -123,7 +125,7 @@ func classOf(answer string) string {
 		return noKey
 	case strings.HasPrefix(answer, "-NOPERM"):
 		return noCommand
-	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotByHand),
+	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotByHand), answer == "-"+errNeedsSession.Error(),
 		strings.HasPrefix(answer, "-ERR command must be a decision"),
 		// A single word is not a decision.
 		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"):

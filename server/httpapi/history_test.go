@@ -75,7 +75,7 @@ func TestHistoryIsTakenWhileServing(t *testing.T) {
 // TestHistoryIsServed checks that /history.json needs the same permission as the page.
 func TestHistoryIsServed(t *testing.T) {
 	s, _ := newTestService(t)
-	h, err := New(s, nil, CheckOff)
+	h, err := New(s, nil, CheckOff, false)
 	require.NoError(t, err)
 	h.past.add(Sample{NowMs: 7, Allowed: 3, Limited: 2, Memory: 100, Keys: 1})
 	get := func(remote string) *httptest.ResponseRecorder {

@@ -39,6 +39,8 @@ const (
 //	/metrics  Prometheus
 //	/         the status page, which also shows keys: see forPeople
 //	/check    decisions for proxies, unless New received CheckOff
+//	/, /pipeline, /multi-exec
+//	          with POST: commands in the REST form of Upstash, if New received rest
 type Server struct {
 	server *http.Server
 	conns  *webConns
@@ -50,8 +52,8 @@ type Server struct {
 }
 
 // New returns the HTTP server of s. Probes and metrics require no password, so the caller must control access to the
-// port. check is CheckOff, CheckProtected or CheckOpen.
-func New(s *service.Service, by Hand, check string) (*Server, error) {
+// port. check is CheckOff, CheckProtected or CheckOpen. rest switches the REST form on.
+func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) {
 	if check != CheckOff && check != CheckProtected && check != CheckOpen {
 		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q",
 			CheckOff, CheckProtected, CheckOpen, check)
@@ -70,7 +72,11 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 	}
 	mux.HandleFunc("GET /readyz", h.probes.answer)
 	(&page{s, h.commands, h.past}).handle(mux)
+	handleREST(mux, h.commands, rest)
 	most, headerBytes := MaxConns, MaxHeaderBytes
+	if rest {
+		most = CheckMaxConns
+	}
 	if h.check == nil {
 		mux.HandleFunc(checkPath, checkIsOff)
 		mux.HandleFunc(checkPath+"/", checkIsOff)

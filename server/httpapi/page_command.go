@@ -21,12 +21,16 @@ const (
 
 const errClosing = resp.Error("ERR the server is stopping")
 
-// Hand executes a command that a person sends manually.
+// Hand executes commands for clients of the HTTP port.
 type Hand interface {
 	// ByHand executes a command of a user as for a Redis client, and returns the reply as a value for JSON, or the
 	// error reply. It executes the commands with which a person manages a key, and refuses all others. Both addresses
 	// are for the logs. When ctx ends, the caller no longer needs the reply.
 	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (reply any, err error)
+	// Request executes the commands of a request of the REST form, as one transaction if atomic is set. It returns the
+	// reply to each, or the error that refused the transaction. The parameters are those of ByHand.
+	Request(ctx context.Context, remoteAddr, localAddr string, u *acl.User, commands [][][]byte, atomic bool) (
+		replies []any, err error)
 }
 
 // pageCommander executes commands of the page as for a Redis client: with the same users, arguments, replies and audit

@@ -74,6 +74,14 @@ func (v *Values) Value() (any, error) {
 	return value, nil
 }
 
+// All returns every reply as Value does, but an error reply as an Error among them.
+func (v *Values) All() (replies []any) {
+	for rest := v.all; len(rest) > 0; {
+		replies = append(replies, next(&rest))
+	}
+	return replies
+}
+
 // next takes one value with all its elements from the front of rest.
 func next(rest *[]element) any {
 	value := (*rest)[0].value

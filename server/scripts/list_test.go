@@ -17,20 +17,21 @@ func TestScriptsPage(t *testing.T) {
 	require.Contains(t, string(page), "\n\n"+nativesTable()+"\n")
 }
 
-// recognisedTable returns the recognised scripts. Only the first of a library has its name.
+// recognisedTable returns the recognised scripts, those of one name in one row.
 func recognisedTable() string {
 	var b strings.Builder
-	b.WriteString("| library | script | releases | SHA-1 |\n|---|---|---|---|\n")
-	named := ""
-	for _, d := range Dialects() {
-		library := " " + d.Library + " (" + d.Registry + ")"
-		if library == named {
-			library = ""
+	b.WriteString("| library | script | releases, and the SHA-1 of their text |\n|---|---|---|\n")
+	all := Dialects()
+	for i, d := range all {
+		d.Releases = strings.ReplaceAll(d.Releases, " to ", "–")
+		if i > 0 && d.Library == all[i-1].Library && d.Script == all[i-1].Script {
+			fmt.Fprintf(&b, "; %s `%s`", d.Releases, d.SHA1)
 		} else {
-			named = library
+			fmt.Fprintf(&b, "| %s (%s) | %s | %s `%s`", d.Library, d.Registry, d.Script, d.Releases, d.SHA1)
 		}
-		fmt.Fprintf(&b, "|%s | %s | %s | `%s` |\n", library, d.Script, strings.ReplaceAll(d.Releases, " to ", "–"),
-			d.SHA1)
+		if i+1 == len(all) || d.Library != all[i+1].Library || d.Script != all[i+1].Script {
+			b.WriteString(" |\n")
+		}
 	}
 	return b.String()
 }

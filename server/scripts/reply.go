@@ -21,6 +21,8 @@ func replyStatus(w resp.Reply, words [4]int64) {
 
 func replyWasSet(w resp.Reply, words [4]int64) { w.Int(words[3]) }
 
+func replyNothing(w resp.Reply, _ [4]int64) { w.Null() }
+
 func ReplyOne(w resp.Reply, words [4]int64) { w.Int(words[0]) }
 
 func replyPair(w resp.Reply, words [4]int64) {

@@ -24,15 +24,22 @@ type Script struct {
 	Check func(call *engine.Script, argv [][]byte) error
 	// Reply writes the reply as Redis would convert it from Lua.
 	Reply func(w resp.Reply, words [4]int64)
+	// Says replaces Reply for a reply that repeats arguments.
+	Says func(w resp.Reply, call *engine.Script, words [4]int64)
+	// Windows: the first two keys are those of two windows, and the limiter is their common name. See Key.
+	Windows bool
+	// Static: the last key would name a limit that changes. It may be missing, and must be empty otherwise.
+	Static bool
+	// Deletes: the script deletes all keys that match the first key, a pattern. It is no operation of the engine. Reply
+	// gets their number.
+	Deletes bool
 	// Variant distinguishes scripts with one ID and other replies. It is the last argument of the operation, which the
-	// engine does not use.
+	// engine uses for UpstashTake only.
 	Variant float64
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
-	// DeletesLike is set for the script that deletes what a pattern matches, in place of its key. It has no operation.
-	DeletesLike bool
-	texts       []scriptText
-	form        string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
+	texts   []scriptText
+	form    string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
 }
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
@@ -84,7 +91,7 @@ func dialects() []*dialect {
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
 		redisGCRA(), asyncRatelimiter(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
-		redisPyLock(), redsync(), redisSemaphore(),
+		redisPyLock(), redsync(), redisSemaphore(), upstash(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}
 }

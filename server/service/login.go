@@ -15,7 +15,7 @@ import (
 )
 
 // Authenticate returns the user whose credentials an HTTP Authorization header carries. They are Basic credentials, or
-// the password of the user default as a Bearer token. Without credentials it returns the user of the client's verified
+// a Bearer token: see userOfToken. Without credentials it returns the user of the client's verified
 // certificate, which may be nil, or the user default if that user needs no password, else ErrNoAuth. A user without a
 // password (nopass) is not authenticated, whatever the credentials. Authenticate delays password guesses as the other
 // ports do. A connection that has logged in is not delayed.
@@ -25,7 +25,8 @@ func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certif
 	basic := http.Request{Header: http.Header{"Authorization": {credentials}}}
 	name, password, given := basic.BasicAuth()
 	if scheme, token, _ := strings.Cut(credentials, " "); strings.EqualFold(scheme, "Bearer") {
-		name, password, given = "", token, true
+		name, password = userOfToken(users, token)
+		given = true
 	}
 	certified := users.OfCertificate(cert)
 	switch {
@@ -52,6 +53,14 @@ func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certif
 	}
 	login.remember(credentials)
 	return u, nil
+}
+
+// userOfToken reads a Bearer token: NAME:PASSWORD of a user, or the password of the user default.
+func userOfToken(users *acl.Users, token string) (name, password string) {
+	if name, password, _ = strings.Cut(token, ":"); users.Get(name) != nil && len(name) < len(token) {
+		return name, password
+	}
+	return "", token
 }
 
 // LoginFailed records a wrong name or password.

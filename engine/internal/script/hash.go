@@ -39,6 +39,8 @@ func (r *Record) Hash() HashFields {
 		return HashFields{{"tokens", luaText(tokens)}, {"lastRefill", redisText(refilled)}}
 	case shapeMarket:
 		return HashFields{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
+	case shapeUpstash:
+		return HashFields{{"refilledAt", redisText(refilled)}, {"tokens", redisText(tokens)}}
 	}
 	return HashFields{}
 }

@@ -5,8 +5,9 @@ import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { Redis as RestRedis } from '@upstash/redis'
 
-const [library, port, seed, calls] = process.argv.slice(2)
+const [library, port, seed, calls, rest] = process.argv.slice(2)
 const require = createRequire(import.meta.url)
 const ioredis = new Redis({ port: Number(port) })
 
@@ -182,7 +183,40 @@ async function semaphore() {
   }
 }
 
+// upstash calls limits of 3 and of 1000, over the REST form. Some limiters share a prefix. Their caches are off, but for
+// the algorithm that needs one: then every call reaches the server.
+async function upstash(name, rate) {
+  Date.now = () => 1_700_000_000_000 + passedMs
+  const { Ratelimit } = require(name)
+  const redis = new RestRedis({ url: rest, token: 'token', retry: false })
+  const make = (prefix, limiter, ephemeralCache = false) =>
+    new Ratelimit({ redis, prefix, limiter, ephemeralCache, timeout: 0 })
+  const limiters = [
+    make('f3', Ratelimit.fixedWindow(3, '5 s')), make('f1000', Ratelimit.fixedWindow(1000, '30 s')),
+    make('same', Ratelimit.slidingWindow(3, '6 s')), make('same', Ratelimit.slidingWindow(1000, '20 s')),
+    make('s7', Ratelimit.slidingWindow(7, '4 s')),
+    make('same', Ratelimit.tokenBucket(1, '2 s', 3)), make('t1000', Ratelimit.tokenBucket(400, '10 s', 1000)),
+    make('c', Ratelimit.cachedFixedWindow(3, '5 s'), new Map()),
+  ]
+  return async () => {
+    const which = random(limiters.length), limiter = limiters[which], id = `k${random(3)}`
+    switch (random(20)) {
+      case 0: return await limiter.resetUsedTokens(id)
+      case 1: case 2: case 3: return await limiter.getRemaining(id)
+    }
+    const many = [1, 3, 6].includes(which) ? 100 : 1
+    const { pending, ...answer } = await limiter.limit(id, random(3) ? { rate: many * rate() } : undefined)
+    await pending
+    return answer
+  }
+}
+
 const libraries = {
+  'upstash': () => upstash('@upstash/ratelimit', () => 1 + random(4)),
+  'upstash-2.0.7': () => upstash('upstash-ratelimit-2.0.7', () => random(6) - 1),
+  'upstash-2.0.8': () => upstash('upstash-ratelimit-2.0.8', () => random(6) - 1),
+  'upstash-2.1.0': () => upstash('upstash-ratelimit-2.1.0', () => random(6) - 1),
+  'upstash-2.2.0': () => upstash('upstash-ratelimit-2.2.0', () => random(6) - 1),
   'redis-semaphore': semaphore,
   'async-ratelimiter': () => asyncLimiter('async-ratelimiter', [[3, 500], [20, 3000], [7, 1500]]),
   'async-ratelimiter-1000': () => asyncLimiter('async-ratelimiter', [[1000, 300_000]]),
