@@ -143,6 +143,8 @@ func (s *serveCmd) Run() error {
 	}
 	envoys := at.envoys(srv)
 	envoys.SendFields(s.EnvoyFields)
+	envoys.ReadyWhen(beside.Ready)
+	beside.ServeEnvoys(envoys)
 	defer limits.keep(envoys, &srv.EnvoyLimits)()
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()
