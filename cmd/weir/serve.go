@@ -44,7 +44,7 @@ type serveCmd struct {
 	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
 	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
 
-	EnvoyEnvironment bool `group:"ports" help:"Read the environment variables of envoyproxy/ratelimit, such as GRPC_PORT and RUNTIME_ROOT, so that its container can run weir. Flags, WEIR_* variables and --config win over them. Off by default, because a PORT in the environment of another program is not meant for weir."`
+	EnvoyEnvironment bool `group:"ports" help:"Read the environment variables of envoyproxy/ratelimit, such as GRPC_PORT. Flags, WEIR_* variables and --config win over them. Off by default, because the PORT of another program is not meant for weir."`
 
 	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that contains the password."`
