@@ -43,7 +43,7 @@ var notSettings = map[string]string{
 	"rls-socket": "the pod has one container", "socket-mode": "the pod has one container",
 	"envoy-config": "no volume has such files", "envoy-merge-domains": "of --envoy-config",
 	"envoy-fields": "of --envoy-config", "envoy-environment": "no pod of the chart has such variables",
-	"envoy-xds":    "a control plane is outside of the chart", "envoy-xds-node": "of --envoy-xds",
+	"envoy-xds": "a control plane is outside of the chart", "envoy-xds-node": "of --envoy-xds",
 	"envoy-xds-ca-file": "of --envoy-xds", "envoy-xds-cert-file": "of --envoy-xds",
 	"envoy-xds-key-file": "of --envoy-xds", "envoy-xds-server-name": "of --envoy-xds",
 	"test-clock": "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",

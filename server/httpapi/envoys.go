@@ -17,6 +17,7 @@ import (
 	"github.com/weir-project/weir/httpfields"
 	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // maxCallBytes bounds the body of a call at /json. A call over gRPC has the same bound, and JSON is longer.
@@ -74,6 +75,7 @@ func (h *httpCheck) answerJSON(w http.ResponseWriter, r *http.Request, e Envoys)
 		err = readCall(body, in)
 	}
 	if err != nil {
+		err = resp.Error("ERR the body must be a call of Envoy's rate limit service in JSON: " + err.Error())
 		writePlain(w, http.StatusBadRequest, "Bad Request: "+h.CheckRejected(err))
 		return
 	}
