@@ -1,12 +1,12 @@
 #!/bin/sh
 # Renews the profile by which the Go compiler optimizes weir. It profiles a server that runs alone and the
-# three nodes of a cluster, under the load of redis-benchmark.
+# three nodes of a cluster, under the load of redis-benchmark, and a server that Envoy's rate limit calls ask.
 # "make profile" runs it from the root of the repository.
 set -eu
 
 weir=bin/weir
 out=cmd/weir/default.pgo
-port=${FIRST_PORT:-6480} # clients at +0 to +3, nodes at +10 to +12
+port=${FIRST_PORT:-6480} # clients at +0 to +4, nodes at +10 to +12, Envoy at +13
 scale=${PROFILE_SCALE:-100000} # decisions in one part of a load
 patience=60                   # seconds until a server must answer
 dir=$(mktemp -d)
@@ -61,6 +61,19 @@ load 0 128 5 RL.FIXED window:__rand_int__ 1m 100
 load 0 128 10 RL.CHECK one user:__rand_int__
 load 0 128 10 RL.CHECK four user:__rand_int__
 load 0 1 2 RL.TOKENBUCKET key:__rand_int__ 1000 1000
+end
+
+echo 'a rate limit service'
+cat >"$dir/limits.yaml" <<'EOF'
+domain: web
+descriptors:
+  - {key: user, rate_limit: {unit: hour, requests_per_unit: 20}}
+  - {key: path, value: "/api/*", rate_limit: {unit: minute, requests_per_unit: 1000000}}
+EOF
+serve 4 --rls "127.0.0.1:$((port + 13))" --envoy-config "$dir/limits.yaml" --envoy-fields
+ready 4
+(cd server/clienttest && WEIRTEST_BINARY=none WEIRTEST_RATELIMIT_COST="127.0.0.1:$((port + 13))" \
+	go test -count=1 -run '^TestRateLimitServiceCost$' . >/dev/null)
 end
 
 echo 'three of a cluster'

@@ -16,8 +16,9 @@ import (
 // callCmd sends one command, for places without another client: an image that contains only weir, or a machine with
 // only Go.
 type callCmd struct {
-	remote.Server `embed:""`
-	Command       []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
+	remote.Server   `embed:""`
+	remote.Database `embed:""`
+	Command         []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
 }
 
 // Run prints the reply as redis-cli does. An error reply is the error of Run.
@@ -26,6 +27,7 @@ func (c *callCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	c.Selected = c.Number
 	conn, err := c.Dial(c.Addr, password)
 	if err != nil {
 		return err

@@ -23,6 +23,10 @@ func TestCall(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
 		"max must be a whole number")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), `expected "<command> ..."`)
+	require.Equal(t, "OK\n", call("--database=1", "SET", "only-in-1", "x"))
+	require.Equal(t, "\"x\"\n", call("--database=1", "GET", "only-in-1"))
+	require.Equal(t, "(nil)\n", call("GET", "only-in-1"))
+	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "--database=16", "PING")), "DB index")
 	nobody := freeport.Addr(t)
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", nobody, "PING")), "start weir serve")
 }

@@ -15,10 +15,10 @@ const (
 	garbagePercent = 4
 	// spareGarbage is allowed in any case, because a small heap would otherwise be collected continuously.
 	spareGarbage = 2 << 20
-	// maxSpareGarbage is the most spare garbage of a server with a log. The runtime may allow twice as much in a heap
-	// of less than 4 MB. Each entry of the log makes garbage. With spareGarbage, a loaded node collected up to eighty
-	// times a second, and used a quarter of its processor time for collections. A server without a log makes hardly
-	// any garbage.
+	// maxSpareGarbage is the most spare garbage of a server with a log or with Envoy's rate limit service. The runtime
+	// may allow twice as much in a heap of less than 4 MB. Each entry of the log and each call of Envoy makes garbage.
+	// With spareGarbage, a loaded node collected up to eighty times a second, and used a quarter of its processor time
+	// for collections. Other servers make hardly any garbage.
 	maxSpareGarbage = 16 << 20
 	// busyCollector is the time between two collections below which the spare garbage doubles, up to its maximum.
 	// calmCollector is the time above which it halves again, down to spareGarbage.

@@ -127,7 +127,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	if s.clustered() {
+	if s.clustered() || s.RLS != "" {
 		collector.most.Store(maxSpareGarbage)
 	}
 

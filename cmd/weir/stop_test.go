@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,13 +17,17 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// alarms returns the log lines above the level of information.
+// slowMachine matches warnings that are right on a machine that has much more to do than it can: they do not come from
+// the stop.
+var slowMachine = regexp.MustCompile(`"the disk has not finished a write|"the TLS handshake .* i/o timeout"`)
+
+// alarms returns the log lines above the level of information, without those about a slow machine.
 func alarms(t *testing.T, log string) (lines []string) {
 	t.Helper()
 	for line := range strings.Lines(log) {
 		var record struct{ Level string }
 		require.NoError(t, json.Unmarshal([]byte(line), &record), line)
-		if record.Level == "WARN" || record.Level == "ERROR" {
+		if (record.Level == "WARN" || record.Level == "ERROR") && !slowMachine.MatchString(line) {
 			lines = append(lines, line)
 		}
 	}

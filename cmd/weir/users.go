@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,10 @@ import (
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/commands"
 )
+
+// errNoCertificates refuses a rule that would never log a user in.
+var errNoCertificates = errors.New("a rule san: needs --tls-auth-clients optional or required: clients show no " +
+	"certificate otherwise")
 
 // userLoader returns a function that reads the users file, or nil without a file.
 func (s *serveCmd) userLoader() func() (*acl.Users, error) {
@@ -29,6 +34,9 @@ func (s *serveCmd) userLoader() func() (*acl.Users, error) {
 		users, err := commands.ParseUsers(text)
 		if err != nil {
 			return nil, fmt.Errorf("--users-file %s: %w", s.UsersFile, err)
+		}
+		if users.HaveCertificates() && s.TLSAuthClients == "no" {
+			return nil, fmt.Errorf("--users-file %s: %w", s.UsersFile, errNoCertificates)
 		}
 		return users, nil
 	}

@@ -37,6 +37,10 @@ func TestUsersFile(t *testing.T) {
 	_, err = conn.Do("PING")
 	require.NoError(t, err)
 
+	require.NoError(t, os.WriteFile(file, []byte("user app on san:app.example\n"), 0o600))
+	p.signal(syscall.SIGHUP)
+	require.Eventually(t, says("a rule san: needs --tls-auth-clients"), patience, 10*time.Millisecond)
+
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(app, "app:*", "*", 1)), 0o600))
 	p.signal(syscall.SIGHUP)
 	require.Eventually(t, says("the users of the file are applied"), patience, 10*time.Millisecond)

@@ -217,6 +217,13 @@ func (l *link) register() (uint64, chan frame, bool) {
 	return l.next, answer, true
 }
 
+// forget removes a call from the waiting calls.
+func (l *link) forget(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, number)
+}
+
 // notSent returns the error of a call that the link did not take.
 func (l *link) notSent() error {
 	l.mu.Lock()
@@ -244,8 +251,11 @@ func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []b
 		}
 		return f.kind, f.payload, nil
 	case <-ctx.Done():
-		// The peer is stuck or unreachable, so the next call should open a new connection.
-		l.fail()
+		if late(ctx) {
+			// The peer is stuck or unreachable, so the next call should open a new connection.
+			l.fail()
+		}
+		l.forget(number)
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, ctx.Err())
 	}
 }

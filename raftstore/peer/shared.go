@@ -201,7 +201,8 @@ func (l *sharedLink) fail() {
 }
 
 // ask sends a frame and waits for the answer. A request that is not answered in time ends the connection only if
-// nothing else was answered meanwhile: one slow group must not interrupt the others.
+// nothing else was answered meanwhile: one slow group must not interrupt the others. A caller that gives up before the
+// deadline ends nothing.
 func (l *sharedLink) ask(ctx context.Context, end <-chan struct{}, f frame, patient bool) (frame, error) {
 	began := time.Now()
 	answer := make(chan frame, 1)
@@ -226,12 +227,15 @@ func (l *sharedLink) ask(ctx context.Context, end <-chan struct{}, f frame, pati
 	case <-end:
 		return frame{}, net.ErrClosed
 	case <-ctx.Done():
-		if l.silentSince(began) {
+		if late(ctx) && l.silentSince(began) {
 			l.fail()
 		}
 		return frame{}, fmt.Errorf("%w: %w", ErrNoAnswer, ctx.Err())
 	}
 }
+
+// late reports whether a wait ended because its time is over, and not because the caller gave up.
+func late(ctx context.Context) bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }
 
 // abandon forgets a request.
 func (l *sharedLink) abandon(number uint64) {

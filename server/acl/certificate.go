@@ -44,6 +44,9 @@ func (u *Users) certify(added *User) error {
 	return nil
 }
 
+// HaveCertificates reports whether a rule san: names a user.
+func (u *Users) HaveCertificates() bool { return len(u.byCert) > 0 }
+
 // OfCertificate returns the user whom a verified certificate logs in, by a DNS name or a URI among its subject
 // alternative names. It returns nil for a nil certificate, without such a user, if the user is off, or if the names are
 // of several users.

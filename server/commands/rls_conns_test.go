@@ -2,10 +2,8 @@ package commands
 
 import (
 	"context"
-	"maps"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +84,7 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	first, second := dialRLS(t, addr), dialRLS(t, addr)
 	require.NoError(t, ask(t.Context(), first))
 	r.Conns.Mu.Lock()
-	for _, c := range r.Conns.Open {
+	for c := range r.Conns.Open {
 		c.Slot.Begin()
 	}
 	r.Conns.Mu.Unlock()
@@ -140,10 +138,13 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 }
 
 // openRLS returns the addresses of the connected clients.
-func openRLS(r *envoyrls.Server) []string {
+func openRLS(r *envoyrls.Server) (all []string) {
 	r.Conns.Mu.Lock()
 	defer r.Conns.Mu.Unlock()
-	return slices.Collect(maps.Keys(r.Conns.Open))
+	for c := range r.Conns.Open {
+		all = append(all, c.RemoteAddr().String())
+	}
+	return all
 }
 
 // fromAfar is a listener whose connections seem to come from another machine.

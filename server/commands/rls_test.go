@@ -250,6 +250,8 @@ func TestRLSRefuses(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted,
 		refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes)))))
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "an error must not count")
+	require.Equal(t, codes.OK, refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes-100)))),
+		"a call longer than the window of a connection")
 	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable,
 		limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.Err = err

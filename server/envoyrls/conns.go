@@ -1,13 +1,9 @@
 package envoyrls
 
 import (
-	"context"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
-
-	"google.golang.org/grpc/stats"
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/server/service"
@@ -21,13 +17,11 @@ type rlsConns struct {
 
 	Mu    sync.Mutex
 	Table *connlimit.Table
-	Open  map[string]*rlsConn // by the client's address
-
-	sockets int64 // connections of Unix sockets since the start
+	Open  map[*rlsConn]bool
 }
 
 func newRLSConns(most int, stats *service.RLSStats, evicted *atomic.Int64) *rlsConns {
-	return &rlsConns{count: &stats.Conns, Table: connlimit.New(most, 0, evicted), Open: map[string]*rlsConn{}}
+	return &rlsConns{count: &stats.Conns, Table: connlimit.New(most, 0, evicted), Open: map[*rlsConn]bool{}}
 }
 
 // rlsConn is a connection that releases its slot when it is closed.
@@ -35,17 +29,22 @@ type rlsConn struct {
 	net.Conn
 	of   *rlsConns
 	Slot *connlimit.Slot
-	from net.Addr
+	from *sender
 }
 
-// RemoteAddr returns an address that no other connection has.
+// RemoteAddr returns an address that leads from a call to its connection.
 func (c *rlsConn) RemoteAddr() net.Addr { return c.from }
 
-// socketAddr is the address of a client at a Unix socket, numbered because the system gives it none.
-type socketAddr int64
+// sender is the address of a client. Package grpc gives a call the address of its connection, and no other data of it
+// without a large cost for each call.
+type sender struct {
+	net.Addr
+	text  string // of Addr
+	conn  *rlsConn
+	login *service.LoginMemory
+}
 
-func (socketAddr) Network() string  { return "unix" }
-func (n socketAddr) String() string { return fmt.Sprintf("unix:%d", int64(n)) }
+func (s *sender) String() string { return s.text }
 
 func (c *rlsConn) Close() error {
 	c.of.remove(c)
@@ -54,19 +53,17 @@ func (c *rlsConn) Close() error {
 
 // add registers a connection. It returns nil if all connections are busy.
 func (all *rlsConns) add(nc net.Conn) *rlsConn {
-	c := &rlsConn{Conn: nc, of: all, from: nc.RemoteAddr()}
+	addr := nc.RemoteAddr()
+	c := &rlsConn{Conn: nc, of: all}
+	c.from = &sender{addr, addr.String(), c, service.NewLoginMemory()}
 	all.Mu.Lock()
 	defer all.Mu.Unlock()
-	if c.from.Network() == "unix" {
-		all.sockets++
-		c.from = socketAddr(all.sockets)
-	}
-	slot, err := all.Table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = nc.Close() })
+	slot, err := all.Table.Admit(connlimit.SourceOf(c.from.text), func() { _ = nc.Close() })
 	if err != nil {
 		return nil
 	}
 	c.Slot = slot
-	all.Open[c.from.String()] = c
+	all.Open[c] = true
 	all.count.Add(1)
 	return c
 }
@@ -75,8 +72,8 @@ func (all *rlsConns) remove(c *rlsConn) {
 	c.Slot.Release()
 	all.Mu.Lock()
 	defer all.Mu.Unlock()
-	if addr := c.RemoteAddr().String(); all.Open[addr] == c {
-		delete(all.Open, addr)
+	if all.Open[c] {
+		delete(all.Open, c)
 		all.count.Add(-1)
 	}
 }
@@ -105,35 +102,3 @@ func (l *rlsListener) Accept() (net.Conn, error) {
 		_ = nc.Close()
 	}
 }
-
-type rlsConnKey struct{}
-
-// inFlight exempts the connection of a call from eviction until done.
-func inFlight(ctx context.Context) (done func()) {
-	c, ok := ctx.Value(rlsConnKey{}).(*rlsConn)
-	if !ok {
-		return func() {}
-	}
-	c.Slot.Begin()
-	return c.Slot.End
-}
-
-// rlsTags attaches a login memory and the rlsConn to the context of each connection. Package grpc offers no other way
-// to attach data to a connection.
-type rlsTags struct{ conns *rlsConns }
-
-// TagConn is called for each new connection.
-func (r rlsTags) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
-	r.conns.Mu.Lock()
-	c := r.conns.Open[info.RemoteAddr.String()]
-	r.conns.Mu.Unlock()
-	if c != nil { // nil: it was evicted at once
-		ctx = context.WithValue(ctx, rlsConnKey{}, c)
-	}
-	return service.WithLoginMemory(ctx)
-}
-
-// TagRPC, HandleRPC and HandleConn do nothing.
-func (rlsTags) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-func (rlsTags) HandleRPC(context.Context, stats.RPCStats)                       {}
-func (rlsTags) HandleConn(context.Context, stats.ConnStats)                     {}

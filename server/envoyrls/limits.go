@@ -1,6 +1,7 @@
 package envoyrls
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strconv"
@@ -56,6 +57,7 @@ func readLimits(in *rlspb.Request, domain *rules.Domain) (*limitCall, error) {
 		}
 	}
 	from := rlsFrom(in.Descriptors)
+	q.ops = make([]engine.Op, 0, len(in.Descriptors))
 	for i, d := range in.Descriptors {
 		l := &q.limits[i]
 		if l.Rule == nil || l.Unlimited {
@@ -81,22 +83,23 @@ func readLimits(in *rlspb.Request, domain *rules.Domain) (*limitCall, error) {
 // limiter if an entry has a pattern. A limit that Envoy sends shares it with one of the configuration that has the same
 // unit.
 func (l *limitOf) key(domain []byte, entries []*rlspb.Entry) []byte {
-	key := append(make([]byte, 0, rlsKeyBytes), limitKey...)
-	key = append(key, rlsEscapes.Replace(string(domain))+"|"+l.Unit.String()...)
+	var room [rlsKeyBytes]byte
+	key := append(appendEscaped(append(room[:0], limitKey...), domain), '|')
+	key = append(key, rlspb.Unit_name[int32(l.Unit)]...)
 	for i, e := range entries {
-		value := string(e.Value)
+		value := e.Value
 		switch {
 		case l.Patterns != nil && l.Patterns[i] != "":
-			value = l.Patterns[i]
+			value = []byte(l.Patterns[i])
 		case string(e.Key) == remoteAddress:
-			value = arg.KeyOf(value)
+			value = []byte(arg.KeyOf(string(value)))
 		}
-		key = append(key, "|"+rlsEscapes.Replace(string(e.Key))+"|"+rlsEscapes.Replace(value)...)
+		key = appendEscaped(append(appendEscaped(append(key, '|'), e.Key), '|'), value)
 	}
 	if len(key) > rlsKeyBytes {
 		return []byte(limitKey + "#" + hashed(string(key), rlsHashBytes))
 	}
-	return key
+	return bytes.Clone(key)
 }
 
 func (q *limitCall) operations() []engine.Op { return q.ops }

@@ -159,8 +159,20 @@ func policyRune(r rune) rune {
 	return '_'
 }
 
-// rlsEscapes escapes the separator of the values in a key.
-var rlsEscapes = strings.NewReplacer("%", "%25", "|", "%7C")
+// appendEscaped appends a part of a key, in which it escapes the separator of the parts.
+func appendEscaped(key, part []byte) []byte {
+	for _, c := range part {
+		switch c {
+		case '%':
+			key = append(key, "%25"...)
+		case '|':
+			key = append(key, "%7C"...)
+		default:
+			key = append(key, c)
+		}
+	}
+	return key
+}
 
 // keyOf returns the key of a descriptor: the values of all entries that do not name the policy.
 func keyOf(entries []*rlspb.Entry) string {
@@ -177,7 +189,7 @@ func keyOf(entries []*rlspb.Entry) string {
 		key = values[0]
 	default:
 		for i := range values {
-			values[i] = rlsEscapes.Replace(values[i])
+			values[i] = string(appendEscaped(nil, []byte(values[i])))
 		}
 		key = strings.Join(values, "|")
 	}

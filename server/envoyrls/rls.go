@@ -38,6 +38,11 @@ const (
 	rlsHeaderBytes = 8 << 10
 	// MaxDescriptors bounds the decisions of one call. Envoy usually sends a few.
 	MaxDescriptors = 64
+	// rlsWorkers decide calls with stacks that have grown already. Further calls get new goroutines.
+	rlsWorkers = 64
+	// rlsWindow bounds the data of a connection in flight. Package grpc would ping a client during calls to find a
+	// greater window, which only long messages need.
+	rlsWindow = 64 << 10
 	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
@@ -85,7 +90,8 @@ func New(s *service.Service, config *tls.Config) *Server {
 		grpc.MaxHeaderListSize(rlsHeaderBytes),
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
-		grpc.StatsHandler(rlsTags{r.Conns}),
+		grpc.NumStreamWorkers(rlsWorkers),
+		grpc.StaticStreamWindowSize(rlsWindow),
 		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
 	}
 	if config != nil {
@@ -141,13 +147,16 @@ func (r *Server) AnswerUser(u *acl.User, addr string, in *rlspb.Request) (out *r
 // answer decides a call of a method and counts the answer.
 func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *rlspb.Response, err error) {
 	defer r.count(&out, &err)
-	addr, login, cert := senderOf(ctx)
-	u, err := r.Authenticate(addr, login, cert, service.LoginMemoryOf(ctx))
+	from, login, cert := senderOf(ctx)
+	u, err := r.Authenticate(from.text, login, cert, from.login)
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
-	defer inFlight(ctx)()
-	return r.decide(u, addr, in, m)
+	if from.conn != nil { // exempt from eviction during the call
+		from.conn.Slot.Begin()
+		defer from.conn.Slot.End()
+	}
+	return r.decide(u, from.text, in, m)
 }
 
 // count counts an answer, and makes a panic of its caller one. Call it deferred.
@@ -209,18 +218,21 @@ func (r *Server) read(in *rlspb.Request) (call, error) {
 	return readRequest(in)
 }
 
-// senderOf returns the address, the authorization header and the certificate of a call.
-func senderOf(ctx context.Context) (addr, login string, cert *x509.Certificate) {
+// senderOf returns the client, the authorization header and the certificate of a call.
+func senderOf(ctx context.Context) (from *sender, login string, cert *x509.Certificate) {
 	if p, ok := grpcpeer.FromContext(ctx); ok {
-		addr = p.Addr.String()
+		from, _ = p.Addr.(*sender)
 		if secure, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(secure.State.PeerCertificates) > 0 {
 			cert = secure.State.PeerCertificates[0]
 		}
 	}
+	if from == nil { // of no connection
+		from = &sender{login: service.NewLoginMemory()}
+	}
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
 		login = given[0]
 	}
-	return addr, login, cert
+	return from, login, cert
 }
 
 func (q *rlsRequest) operations() []engine.Op { return q.Ops }

@@ -19,7 +19,7 @@ import (
 // certificate, which may be nil, or the user default if that user needs no password, else ErrNoAuth. A user without a
 // password (nopass) is not authenticated, whatever the credentials. Authenticate delays password guesses as the other
 // ports do. A connection that has logged in is not delayed.
-func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certificate, login *loginMemory) (*acl.User,
+func (s *Service) Authenticate(remoteAddr, credentials string, cert *x509.Certificate, login *LoginMemory) (*acl.User,
 	error) {
 	users := s.Users.Load()
 	basic := http.Request{Header: http.Header{"Authorization": {credentials}}}

@@ -18,6 +18,7 @@ import (
 // Command shows the keys of a running server, and changes the state that counts against them.
 type Command struct {
 	remote.Server
+	remote.Database
 
 	List    listCmd    `cmd:"" help:"List keys that are not idle, with their usage."`
 	Look    lookCmd    `cmd:"" help:"Show all that counts against a key: its own limiter, and the limiters of policies."`
@@ -25,6 +26,12 @@ type Command struct {
 	Reset   resetCmd   `cmd:"" help:"Forget the usage of keys, with all policies. Blocks stay."`
 	Block   blockCmd   `cmd:"" help:"Deny every decision on keys."`
 	Unblock unblockCmd `cmd:"" help:"Lift blocks."`
+}
+
+// AfterApply selects the database.
+func (k *Command) AfterApply() error {
+	k.Selected = k.Number
+	return nil
 }
 
 type listCmd struct {

@@ -32,6 +32,14 @@ type Flags struct {
 	TLSCAFile   string `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
 	TLSCertFile string `name:"tls-cert-file" env:"-" placeholder:"FILE" help:"Certificate to show to a server that requires one."`
 	TLSKeyFile  string `name:"tls-key-file" env:"-" placeholder:"FILE" help:"Private key of the certificate."`
+
+	// Selected is the database of the connection. A command that has the flag Database sets it.
+	Selected int `kong:"-"`
+}
+
+// Database is the flag of commands that work on the keys of one database.
+type Database struct {
+	Number int `name:"database" env:"-" placeholder:"N" help:"Number of the database that has the keys, 0 to 15; 0 unless given."`
 }
 
 // Dial connects and logs in.
@@ -54,7 +62,7 @@ func (f *Flags) DialWith(addr, password string, config *tls.Config) (redis.Conn,
 	options := []redis.DialOption{
 		redis.DialUsername(f.User), redis.DialPassword(password), redis.DialConnectTimeout(dialTimeout),
 		redis.DialReadTimeout(replyTimeout), redis.DialWriteTimeout(replyTimeout),
-		redis.DialUseTLS(config != nil), redis.DialTLSConfig(config),
+		redis.DialUseTLS(config != nil), redis.DialTLSConfig(config), redis.DialDatabase(f.Selected),
 	}
 	conn, err := redis.Dial("tcp", addr, options...)
 	if err != nil {
