@@ -148,8 +148,8 @@ func word(words, value string) (meant *string, accepted []string) {
 	return nil, accepted
 }
 
-// tellUnused logs which variables of envoyproxy/ratelimit have no effect, in one line for each reason. It logs no value,
-// because some are passwords.
+// tellUnused logs which variables of envoyproxy/ratelimit have no effect, in one line for each reason. It logs no
+// value, because some are passwords.
 func tellUnused(log *slog.Logger, environ []string) {
 	for _, v := range ratelimitVariables {
 		var names []string

@@ -23,8 +23,9 @@ func setAll(t *testing.T, variables ...string) {
 func TestRatelimitEnvironment(t *testing.T) {
 	plain, err := parse()
 	require.NoError(t, err)
-	setAll(t, "PORT=18080", "GRPC_HOST=127.0.0.1", "RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "LOG_LEVEL=WARN",
-		"GRPC_SERVER_TLS_CERT=/cert", "LIMIT_RESPONSE_HEADERS_ENABLED=1", "MERGE_DOMAIN_CONFIG=False", "LOG_FORMAT=",
+	setAll(t, "PORT=18080", "GRPC_HOST=127.0.0.1", "RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit",
+		"LOG_LEVEL=WARN", "GRPC_SERVER_TLS_CERT=/cert", "LIMIT_RESPONSE_HEADERS_ENABLED=1",
+		"MERGE_DOMAIN_CONFIG=False", "LOG_FORMAT=",
 		"CONFIG_GRPC_XDS_SERVER_URL=plane:1", "REDIS_URL=redis:6379")
 	off, err := parse()
 	require.NoError(t, err)
