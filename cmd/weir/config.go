@@ -18,26 +18,37 @@ import (
 // configFlag is the only flag that a configuration file may not set.
 const configFlag = "config"
 
+// environmentFlag makes the environment of envoyproxy/ratelimit one of weir.
+const environmentFlag = "envoy-environment"
+
 // maxConfigBytes bounds a configuration file, which holds one value for each flag.
 const maxConfigBytes = 1 << 20
 
 var errConfig = errors.New("bad configuration file")
 
-// BeforeResolve gives the configuration file, if given, a lower precedence than flags and environment. kong asks
-// resolvers for every flag that the command line does not set.
+// BeforeResolve gives the configuration file, and after it the environment of envoyproxy/ratelimit, a lower precedence
+// than flags and their variables. kong asks resolvers for every flag that the command line does not set.
 func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
-	for _, flag := range ctx.Flags() {
-		if flag.Name != configFlag {
-			continue
-		}
-		if path, _ := ctx.FlagValue(flag).(string); path != "" {
-			file, err := readConfig(path, ctx.Flags())
-			if err != nil {
-				return err
-			}
-			ctx.AddResolver(file)
+	given := func(name string) any {
+		i := slices.IndexFunc(ctx.Flags(), func(flag *kong.Flag) bool { return flag.Name == name })
+		return ctx.FlagValue(ctx.Flags()[i])
+	}
+	file := configFile{}
+	if path, _ := given(configFlag).(string); path != "" {
+		var err error
+		if file, err = readConfig(path, ctx.Flags()); err != nil {
+			return err
 		}
 	}
+	if on, _ := given(environmentFlag).(bool); on || file[environmentFlag] == "true" {
+		flags, err := ratelimitFlags(os.Getenv)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", environmentFlag, err)
+		}
+		maps.Copy(flags, file)
+		file = flags
+	}
+	ctx.AddResolver(file)
 	return nil
 }
 

@@ -3,14 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/server/servertest"
 )
@@ -108,4 +112,40 @@ func TestEnvoyConfigIsFollowed(t *testing.T) {
 	require.EqualValues(t, 16, remaining())
 	metric(`weir_config_refused{source="envoy"} 0`)
 	p.stop()
+}
+
+// TestPathsOfEnvoys checks the paths of envoyproxy/ratelimit while the limits are on their way, and /json without
+// --http-check.
+func TestPathsOfEnvoys(t *testing.T) {
+	p := start(t, "--rls=127.0.0.1:0", "--envoy-xds="+freeport.Addr(t), "--http-check=protected")
+	call := func(p *process) *http.Response {
+		res, err := http.Post(p.web+"/json", "application/json",
+			strings.NewReader(`{"domain": "web", "descriptors": [{"entries": [{"key": "user"}]}]}`))
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res
+	}
+	probe := func(path string) int {
+		res, err := http.Get(p.web + path)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode
+	}
+	require.Equal(t, http.StatusServiceUnavailable, call(p).StatusCode)
+	require.Equal(t, http.StatusInternalServerError, probe("/healthcheck"))
+	require.Equal(t, http.StatusOK, probe("/rlconfig"))
+	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	out, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, out.Status)
+	p.stop()
+
+	off := start(t, "--rls=127.0.0.1:0")
+	require.Equal(t, http.StatusNotFound, call(off).StatusCode)
+	off.stop()
+	locked := start(t, "--rls=127.0.0.1:0", "--http-check=protected", "--requirepass=secret")
+	require.Equal(t, http.StatusUnauthorized, call(locked).StatusCode)
+	locked.stop()
 }

@@ -46,6 +46,8 @@ type serveCmd struct {
 	EnvoyMergeDomains bool     `group:"ports" help:"Allow several files of --envoy-config for one domain. Off by default, as in envoyproxy/ratelimit: a second file for a domain is usually a mistake."`
 	EnvoyFields       bool     `group:"ports" help:"Send RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset to clients in the domains of --envoy-config, and Retry-After with a denial. Off by default, as in envoyproxy/ratelimit."`
 
+	EnvoyEnvironment bool `group:"ports" help:"Read the environment variables of envoyproxy/ratelimit, such as GRPC_PORT. Flags, WEIR_* variables and --config win over them. Off by default, because the PORT of another program is not meant for weir."`
+
 	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that contains the password."`
 	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the syntax of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. If the file does not define the user default, this user can log in only with --requirepass."`
@@ -97,6 +99,9 @@ func (s *serveCmd) Run() error {
 	if err := s.fitFiles(log); err != nil {
 		return err
 	}
+	if s.EnvoyEnvironment {
+		tellUnused(log, os.Environ())
+	}
 	keepPrivate()
 	narrow(log, s.DataDir)
 	policies, limits, err := s.openSources(log)
@@ -145,6 +150,8 @@ func (s *serveCmd) Run() error {
 	}
 	envoys := at.envoys(srv)
 	envoys.SendFields(s.EnvoyFields)
+	envoys.ReadyWhen(beside.Ready)
+	beside.ServeEnvoys(envoys)
 	defer limits.keep(envoys, &srv.EnvoyLimits)()
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()

@@ -280,7 +280,7 @@ var walls = []wall{
 			"server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls",
-		"engine httpfields internal/connlimit internal/rlspb server/arg server/envoyrls/rules server/resp " +
+		"engine httpfields internal/connlimit internal/rlspb server/acl server/arg server/envoyrls/rules server/resp " +
 			"server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
 	{"server/envoyrls/rules", "internal/filewatch internal/nearest internal/rlspb",
@@ -289,8 +289,8 @@ var walls = []wall{
 		"gets a configuration over the network, and neither keeps nor judges it"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
 	{"server/httpapi",
-		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +
-			"server/acl server/arg server/metrics server/resp server/service",
+		"engine httpfields internal/connlimit internal/millis internal/quote internal/rlspb latency limiter " +
+			"limits server/acl server/arg server/metrics server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
 	{"server/info", "engine/hashslot engine limiter server/service",
 		"reads the layer under all protocols and writes what it reads as Redis does"},

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,6 +101,18 @@ func (s *Server) Kill() {
 	if s.t.Failed() {
 		s.t.Logf("weir on %s said:\n%s", s.Addr, s.log)
 	}
+}
+
+// Stop asks the process to end and waits for it. A process that does not end fails the test.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.Signal(syscall.SIGTERM)
+	select {
+	case <-s.log.ended:
+	case <-time.After(Wait):
+		s.t.Errorf("the server does not stop:\n%s", s.log)
+	}
+	s.Kill()
 }
 
 // Signal sends the process a signal.

@@ -30,6 +30,12 @@ var nodeIDs = []string{"a", "b", "c"}
 // it is nil, returns the address by which clients reach the node that listens on a given address.
 func startCluster(t *testing.T, advertise func(listen string) string, args ...string) *cluster {
 	t.Helper()
+	return startClusterOf(t, advertise, func(int) []string { return args })
+}
+
+// startClusterOf is startCluster with arguments for each node.
+func startClusterOf(t *testing.T, advertise func(listen string) string, args func(node int) []string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, nodes: map[string]*weir{}, groups: 1}
 	addrs := freeport.Addrs(t, 2*len(nodeIDs))
 	clients, nodes := addrs[:len(nodeIDs)], addrs[len(nodeIDs):]
@@ -40,7 +46,7 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 			strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
 			"--id-lifetime=5m", // lettuce resends commands that it kept for a dead node for a minute
-		}, args...)
+		}, args(i)...)
 		if advertise != nil {
 			all = append(all, "--advertise", advertise(clients[i]))
 		}

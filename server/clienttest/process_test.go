@@ -56,6 +56,13 @@ func (w *weir) kill() {
 	}
 }
 
+// stop ends the process as an operator does.
+func (w *weir) stop() {
+	w.t.Helper()
+	w.Stop()
+	require.Empty(w.t, w.complaints(), "the server's log")
+}
+
 func (w *weir) restart() {
 	w.t.Helper()
 	w.kill()

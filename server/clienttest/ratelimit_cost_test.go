@@ -60,10 +60,10 @@ func TestRateLimitServiceCost(t *testing.T) {
 	w := newWeir(t, freeport.Addr(t), memoryOnly, "--data-dir", "", "--rls=127.0.0.1:0", "--envoy-config", dir,
 		"--envoy-fields")
 	w.Start()
-	theirs, _ := startRatelimit(t, root, startRedis(t))
+	theirs := startRatelimit(t, root, startRedis(t))
 	servers := []*costServer{
 		{name: "weir", processes: []string{"weir"}, addr: w.rlsAddr()},
-		{name: "envoyproxy/ratelimit", processes: []string{"service_cmd", "redis-server"}, addr: theirs},
+		{name: "envoyproxy/ratelimit", processes: []string{"service_cmd", "redis-server"}, addr: theirs.grpc},
 	}
 	for range costRounds {
 		for _, s := range servers {

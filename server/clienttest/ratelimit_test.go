@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,7 +117,7 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 	w.HTTP = freeport.Addr(t)
 	w.Start()
 	redisSocket := startRedis(t)
-	theirs, metrics := startRatelimit(t, root, redisSocket)
+	theirs := startRatelimit(t, root, redisSocket)
 	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c.flush = func() {
@@ -126,9 +126,9 @@ func startComparison(t *testing.T, seed uint64) *comparison {
 		require.NoError(t, err)
 		clear(c.counts)
 	}
-	c.conns = [2]*grpc.ClientConn{dialService(t, theirs), dialService(t, w.rlsAddr())}
+	c.conns = [2]*grpc.ClientConn{dialService(t, theirs.grpc), dialService(t, w.rlsAddr())}
 	c.theirs, c.weir = rlsv3.NewRateLimitServiceClient(c.conns[0]), rlsv3.NewRateLimitServiceClient(c.conns[1])
-	c.metrics = [2]string{"http://" + metrics + "/metrics", "http://" + w.HTTP + "/metrics"}
+	c.metrics = [2]string{"http://" + theirs.scrape + "/metrics", "http://" + w.HTTP + "/metrics"}
 	return c
 }
 
@@ -145,36 +145,57 @@ func ratelimitProgram(t *testing.T, name string) string {
 	return filepath.Join(bin, name)
 }
 
+// ratelimit is envoyproxy/ratelimit as a process that can restart.
+type ratelimit struct {
+	t                         *testing.T
+	grpc, http, debug, scrape string // addresses
+	cmd                       *exec.Cmd
+	env                       []string
+	program                   string
+	log                       strings.Builder
+}
+
 // startRatelimit builds and starts envoyproxy/ratelimit with Redis.
-func startRatelimit(t *testing.T, root, redis string) (grpcAddr, metrics string) {
-	program := ratelimitProgram(t, "service_cmd")
+func startRatelimit(t *testing.T, root, redis string) *ratelimit {
 	addrs := freeport.Addrs(t, 4)
 	port := func(i int) string { return addrs[i][strings.LastIndexByte(addrs[i], ':')+1:] }
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+addrs[3],
+	r := &ratelimit{t: t, program: ratelimitProgram(t, "service_cmd"), http: addrs[0], grpc: addrs[1],
+		debug: addrs[2], scrape: addrs[3]}
+	r.env = append(os.Environ(), "USE_STATSD=false", "USE_PROMETHEUS=true", "PROMETHEUS_ADDR="+r.scrape,
 		"STATS_FLUSH_INTERVAL="+flushEvery.String(), "RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit",
 		"REDIS_SOCKET_TYPE=unix",
 		"REDIS_URL="+redis, "HOST=127.0.0.1", "PORT="+port(0), "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port(1),
 		"DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+port(2), "LIMIT_RESPONSE_HEADERS_ENABLED=true")
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Start())
+	r.start()
 	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait()
+		r.stop()
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(r.log.String())
 		}
 	})
-	require.Eventually(t, func() bool {
-		out, err := http.Get("http://" + addrs[0] + "/healthcheck")
+	return r
+}
+
+// start starts the process and waits until it answers.
+func (r *ratelimit) start() {
+	r.cmd = exec.Command(r.program)
+	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = r.env, &r.log, &r.log
+	require.NoError(r.t, r.cmd.Start())
+	require.Eventually(r.t, func() bool {
+		out, err := http.Get("http://" + r.http + "/healthcheck")
 		if err == nil {
 			_ = out.Body.Close()
 		}
 		return err == nil && out.StatusCode == http.StatusOK
 	}, testWait, testWait/1000)
-	return addrs[1], addrs[3]
+}
+
+// stop asks the process to end, and waits for it.
+func (r *ratelimit) stop() {
+	_ = r.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(testWait, func() { _ = r.cmd.Process.Kill() }) // it waits for Envoys without an end
+	defer late.Stop()
+	_ = r.cmd.Wait()
 }
 
 func dialService(t *testing.T, addr string) *grpc.ClientConn {

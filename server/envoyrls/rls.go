@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/envoyrls/rules"
 	"github.com/weir-project/weir/server/service"
 )
@@ -62,6 +64,7 @@ type Server struct {
 	config atomic.Pointer[rules.Config]
 	fields atomic.Bool
 	awaits atomic.Bool
+	ready  func() bool // nil: always
 }
 
 // SetConfig replaces the configuration: calls from now on follow c. The domains that c does not have follow policies.
@@ -99,6 +102,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 	register := func(service string, methods ...grpc.MethodDesc) {
 		r.grpc.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: methods}, r)
 	}
+	healthpb.RegisterHealthServer(r.grpc, health{of: r})
 	register(ServiceName, grpc.MethodDesc{MethodName: "ShouldRateLimit", Handler: handler(takes)})
 	register(KuadrantName, grpc.MethodDesc{MethodName: "CheckRateLimit", Handler: handler(looks)},
 		grpc.MethodDesc{MethodName: "Report", Handler: handler(reports)})
@@ -134,24 +138,15 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 	return r.answer(ctx, in, takes)
 }
 
+// AnswerUser decides a call of ShouldRateLimit and counts the answer. A nil user may ask everything.
+func (r *Server) AnswerUser(u *acl.User, addr string, in *rlspb.Request) (out *rlspb.Response, err error) {
+	defer r.count(&out, &err)
+	return r.decide(u, addr, in, takes)
+}
+
 // answer decides a call of a method and counts the answer.
 func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *rlspb.Response, err error) {
-	stats := &r.RLS
-	defer func() {
-		if p := recover(); p != nil {
-			r.Wire.Panics.Add(1)
-			r.Log.Error("panic while serving an Envoy", "panic", p, "stack", string(debug.Stack()))
-			out, err = nil, status.Error(codes.Internal, "internal error")
-		}
-		switch {
-		case err != nil:
-			stats.Failed.Add(1)
-		case out.OverallCode == rlspb.Code_OVER_LIMIT:
-			stats.OverLimit.Add(1)
-		default:
-			stats.OK.Add(1)
-		}
-	}()
+	defer r.count(&out, &err)
 	from, login, cert := senderOf(ctx)
 	u, err := r.Authenticate(from.text, login, cert, from.login)
 	if err != nil {
@@ -161,6 +156,28 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 		from.conn.Slot.Begin()
 		defer from.conn.Slot.End()
 	}
+	return r.decide(u, from.text, in, m)
+}
+
+// count counts an answer, and makes a panic of its caller one. Call it deferred.
+func (r *Server) count(out **rlspb.Response, err *error) {
+	if p := recover(); p != nil {
+		r.Wire.Panics.Add(1)
+		r.Log.Error("panic while serving an Envoy", "panic", p, "stack", string(debug.Stack()))
+		*out, *err = nil, status.Error(codes.Internal, "internal error")
+	}
+	switch {
+	case *err != nil:
+		r.RLS.Failed.Add(1)
+	case (*out).OverallCode == rlspb.Code_OVER_LIMIT:
+		r.RLS.OverLimit.Add(1)
+	default:
+		r.RLS.OK.Add(1)
+	}
+}
+
+// decide decides a call of a user, who may be nil.
+func (r *Server) decide(u *acl.User, addr string, in *rlspb.Request, m method) (*rlspb.Response, error) {
 	if r.awaits.Load() {
 		return nil, status.Error(codes.Unavailable, "TRYAGAIN the control plane has sent no limits yet")
 	}
@@ -171,11 +188,14 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 	ops := q.operations()
 	for i := range ops {
 		m.change(&ops[i])
+		if u == nil {
+			continue
+		}
 		if err := r.MayCheck(u, &ops[i]); err != nil {
 			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
 		}
 	}
-	out, err = q.decide(r, from.text)
+	out, err := q.decide(r, addr)
 	if err == nil && m == reports {
 		out = &rlspb.Response{OverallCode: rlspb.Code_OK} // the request is over
 	}

@@ -49,6 +49,8 @@ type Server struct {
 	commands *pageCommander
 	past     *history
 	probes   *probes
+	mux      *http.ServeMux
+	page     *page
 }
 
 // New returns the HTTP server of s. Probes and metrics require no password, so the caller must control access to the
@@ -68,10 +70,11 @@ func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) 
 	})})
 	h := &Server{
 		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, past: newHistory(s),
-		probes: &probes{Service: s},
+		probes: &probes{Service: s}, mux: mux,
 	}
+	h.page = &page{s, h.commands, h.past}
 	mux.HandleFunc("GET /readyz", h.probes.answer)
-	(&page{s, h.commands, h.past}).handle(mux)
+	h.page.handle(mux)
 	handleREST(mux, h.commands, rest)
 	most, headerBytes := MaxConns, MaxHeaderBytes
 	if rest {

@@ -168,8 +168,13 @@ func (b *builder) check(d *Descriptor, path string) {
 	}
 }
 
-// Rules returns all limits in the order of the configuration.
-func (c *Config) Rules() []*Rule { return c.rules }
+// Rules returns all limits in the order of the configuration. A nil Config has none.
+func (c *Config) Rules() []*Rule {
+	if c == nil {
+		return nil
+	}
+	return c.rules
+}
 
 // Domain returns a domain, or nil if the configuration has none of that name. A nil Config has no domains.
 func (c *Config) Domain(name []byte) *Domain {
