@@ -59,6 +59,8 @@ const (
 	MovingLook           = script.MovingLook
 	MovingCount          = script.MovingCount
 	AsyncTake            = script.AsyncTake
+	DurationTake         = script.DurationTake
+	DurationLook         = script.DurationLook
 
 	NumScripts = script.NumIDs
 )

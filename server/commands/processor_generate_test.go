@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/syntax"
 )
 
@@ -183,6 +185,10 @@ func (g *commandSource) script() []string {
 	}
 	for _, kind := range sc.Args {
 		line = append(line, g.scriptArg(scripts.ArgKind(kind)))
+	}
+	if sc.ID == engine.DurationTake || sc.ID == engine.DurationLook { // these accept only times of ten digits
+		now := strconv.FormatInt(servertest.TestWallNs/1e9+g.Int64N(100), 10)
+		line[4], line[5] = now+pick(g, []string{"", ".5"}), now
 	}
 	g.called[sum] = line
 	return line

@@ -29,11 +29,18 @@ type Script struct {
 	Variant float64
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
-	// DeletesLike is set for the script that deletes what a pattern matches, in place of its key. It has no operation.
-	DeletesLike bool
-	texts       []scriptText
-	form        string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
+	Several Several
+	texts   []scriptText
+	form    string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
 }
+
+// Several says how a script acts on several keys. Such a script has no operation of its own.
+type Several byte
+
+const (
+	DeletesLike Several = 1 + iota // deletes what the pattern in place of its key matches
+	TakesFirst                     // gives its last argument to the first of any number of keys that does not exist
+)
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
 type scriptText struct{ sha1, releases string }
@@ -83,7 +90,7 @@ func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
 		redisGCRA(), asyncRatelimiter(), nestThrottler(),
-		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravel(),
 		redisPyLock(), redsync(), redisSemaphore(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}

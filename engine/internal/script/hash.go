@@ -26,10 +26,7 @@ const (
 type HashField struct{ Name, Value string }
 
 // HashFields are the fields of a hash, in the order in which its script first wrote them.
-type HashFields [2]HashField
-
-// Empty reports whether the hash does not exist.
-func (h *HashFields) Empty() bool { return h[0].Name == "" }
+type HashFields []HashField
 
 // Hash returns the fields of a record that is a hash, and no fields for any other record.
 func (r *Record) Hash() HashFields {
@@ -39,8 +36,10 @@ func (r *Record) Hash() HashFields {
 		return HashFields{{"tokens", luaText(tokens)}, {"lastRefill", redisText(refilled)}}
 	case shapeMarket:
 		return HashFields{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
+	case shapeDuration:
+		return r.durationFields()
 	}
-	return HashFields{}
+	return nil
 }
 
 // luaText formats a number as Lua's tostring does. redisText formats a number as Redis does when a script passes it to
