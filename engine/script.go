@@ -61,6 +61,7 @@ const (
 	AsyncTake            = script.AsyncTake
 	DurationTake         = script.DurationTake
 	DurationLook         = script.DurationLook
+	TraefikTake          = script.TraefikTake
 
 	NumScripts = script.NumIDs
 )

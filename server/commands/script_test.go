@@ -35,6 +35,7 @@ const (
 	throttled   = "1c5d436d6863e949247f4fa66fa1e32b7fa18da9"
 	funnel      = "420ca604de4310d8301943a71390ee669720d640"
 	releaseSlot = "a50243715157b186c5162c69e02eff3bf0c7994a"
+	traefik     = "7d2a5c0821964964e7f36858db0f3c4a49951c4d"
 	clearKeys   = "f2994557f1daca13bfef97c2a31ca4b174e031ca"
 
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
@@ -176,6 +177,12 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + throttle + " 1 t 1800000010.0 1800000010 10 2", "*3\r\n:1\r\n:1800000020\r\n:1\r\n"},
 		{"EVALSHA " + throttle + " 1 t 1800000009.9 1800000009 10 2", "*3\r\n:1\r\n:1800000019\r\n:1\r\n"},
 		{"TTL t", ":20\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000000000 500000", "*3\r\n$4\r\ntrue\r\n$1\r\n0\r\n$1\r\n1\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000000000 500000", "*3\r\n$4\r\ntrue\r\n$1\r\n0\r\n$1\r\n0\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000750000 500000",
+			"*3\r\n$4\r\ntrue\r\n$6\r\n250000\r\n$5\r\n-0.25\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000750000 500000",
+			"*3\r\n$4\r\ntrue\r\n$7\r\n1250000\r\n$5\r\n-0.25\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
@@ -213,6 +220,8 @@ func TestTypesOfScripts(t *testing.T) {
 		{"", "EVALSHA " + throttle + " 1 t 1800000000.5 1800000000 10 2", "1 1800000010 1"},
 		{"", "TYPE t", "hash"},
 		{"", "HGETALL t", "start 1800000000 end 1800000010 count 1"},
+		{"", "EVALSHA " + traefik + " 1 b 0.5 10 60 1000000 0", "true 0 9"},
+		{"", "HGETALL b", "last 1000000 tokens 9"},
 		{"", "EVALSHA " + movingTake + " 1 l 1.5 3 60 1", "1"},
 		{"", "EVALSHA " + asyncTake + " 1 l 1000 500 3 0", "-" + string(service.ErrWrongType)},
 		{"", "TYPE l", "list"},
@@ -289,6 +298,7 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "EVALSHA " + asyncTake + " 1 k 1800000000000 5000 5 0", "0 1800000001 5"},
 		{"", "EVALSHA " + throttle + " 1 k 1800000000.5 1800000000 10 2", "nil 1800000002 0"},
 		{"", "EVALSHA " + throttled + " 1 k 1800000000.5 1800000000 10 2", "1800000002 0"},
+		{"", "EVALSHA " + traefik + " 1 k 0.000001 2 60 1800000000000000 5000000", "true 5000001 0"},
 		{"", "EVALSHA " + movingTake + " 1 k 1800000000 5 60 1", "nil"},
 		{"", "EVALSHA " + movingLook + " 1 k 1799999940 5", "1799999941.5 2147483647"}, // + 60 s: the end of the block
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},

@@ -90,7 +90,7 @@ func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
 		redisGCRA(), asyncRatelimiter(), nestThrottler(),
-		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravel(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), traefik(), bucket4j(), throttled(), laravel(),
 		redisPyLock(), redsync(), redisSemaphore(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}

@@ -7,19 +7,21 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Two programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill in
-// milliseconds of the program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
+// Three programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill by the
+// program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
 // Lua's tostring, which rounds them. MarketTake, the script of a marketplace, writes them unrounded.
 
 // Log entries and stores contain these numbers and shapes, so they never change.
 const (
 	GatewayTake ID = 37 // rate a second, capacity, now ms, time to live s
 	MarketTake  ID = 38 // capacity, rate a second, now ms, requested
+	TraefikTake ID = 55 // rate a µs, capacity, time to live s, now µs, longest wait µs
 )
 
 const (
 	shapeGateway shapes = 40 // doubles: tokens, lastRefill
 	shapeMarket  shapes = 41 // doubles: tokens, last_refill
+	shapeTraefik shapes = 43 // doubles: tokens, last
 )
 
 // HashField is a field of a hash that a script keeps, as HGETALL shows it.
@@ -36,6 +38,8 @@ func (r *Record) Hash() HashFields {
 		return HashFields{{"tokens", luaText(tokens)}, {"lastRefill", redisText(refilled)}}
 	case shapeMarket:
 		return HashFields{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
+	case shapeTraefik:
+		return HashFields{{"last", redisText(refilled)}, {"tokens", redisText(tokens)}}
 	case shapeDuration:
 		return r.durationFields()
 	}
@@ -112,3 +116,27 @@ func gatewayBlocked(r *Run, leftMs int64) {
 }
 
 func marketBlocked(r *Run, leftMs int64) { r.answers(0, 0, blockedForMs(leftMs)) }
+
+// traefikTake answers the wait and the tokens left. The tokens are below 0 while requests wait, and a first request
+// finds an empty bucket that began to fill in 1970. A request that would wait too long takes no token.
+func traefikTake(r *Run) {
+	ratePerUs, capacity, nowUs := r.arg[0], r.arg[1], r.arg[3]
+	tokens, lastUs, waitUs := 0.0, 0.0, 0.0
+	if r.live {
+		tokens, lastUs = fromBits(r.record.words[0]), fromBits(r.record.words[1])
+	}
+	tokens = math.Min(tokens+float64(ratePerUs*(nowUs-math.Min(lastUs, nowUs))), capacity) - 1
+	if tokens < 0 {
+		waitUs = -tokens / ratePerUs
+	}
+	if r.Admitted = waitUs <= r.arg[4]; !r.Admitted {
+		tokens = math.Min(tokens+1, capacity)
+	}
+	r.keepHash(tokens, nowUs, r.arg[2])
+	r.answers(toBits(waitUs), toBits(tokens))
+}
+
+// traefikBlocked answers a wait that is too long.
+func traefikBlocked(r *Run, leftMs int64) {
+	r.answers(toBits(max(float64(float64(blockedForMs(leftMs))*1000), r.arg[4]+1)), toBits(0))
+}

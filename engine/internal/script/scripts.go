@@ -44,8 +44,8 @@ const (
 
 // NumIDs is above all assigned numbers. The scripts on strings have the numbers 27 to 36 (text.go), those on hashes 37
 // to 44 (hash.go), those on a sliding log 45 to 48 (slidingset.go), those on times of hits 49 to 52 (hits.go), and
-// those on windows in a hash 53 to 54 (window.go).
-const NumIDs ID = 55
+// those on windows in a hash 53 to 54 (window.go). 55 is in hash.go.
+const NumIDs ID = 56
 
 // MaxArgs is the largest number of numeric arguments of a script.
 const MaxArgs = 6
@@ -122,6 +122,7 @@ var scripts = [NumIDs]struct {
 	AsyncTake:            {shapeSet, asyncTake, asyncBlocked},
 	DurationTake:         {shapeDuration, durationTake, durationBlocked},
 	DurationLook:         {shapeDuration, durationLook, durationBlocked},
+	TraefikTake:          {shapeTraefik, traefikTake, traefikBlocked},
 }
 
 // Run is one run of a script: the arguments, the state under its key, and the answer.
