@@ -45,12 +45,13 @@ func goZero() *dialect {
 	}
 }
 
-// traefik sends the rate per microsecond, the burst, a time to live in seconds, and in microseconds its own time and the
-// longest wait.
+// traefik sends the rate per microsecond, the burst, a time to live in seconds, and its own time and the longest wait
+// in microseconds.
 func traefik() *dialect {
 	return &dialect{
 		name: "Traefik rateLimit.redis", registry: "Go", native: "RL.TOKENBUCKET key rate burst",
-		scripts: []*Script{{ID: engine.TraefikTake, Name: "AllowTokenBucket", Keys: 1, Args: "pnwnn", Reply: replyTraefik,
+		scripts: []*Script{{ID: engine.TraefikTake, Name: "AllowTokenBucket", Keys: 1, Args: "pnwnn",
+			Reply: replyTraefik,
 			texts: []scriptText{
 				{"7d2a5c0821964964e7f36858db0f3c4a49951c4d", "3.7.15"},
 				{"3d93177e9b9a18f241edddc8d7e7fa1c47ae4eb6", "3.6.22; 3.7.6 to 3.7.13"},

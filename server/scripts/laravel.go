@@ -9,9 +9,9 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// laravel sends a value and a time to live in seconds for add of its cache, and the owner of a lock for releaseLock. Its
-// throttle sends its own time, with a fraction and without, the window in seconds and the limit. Its funnel sends the
-// keys of its slots, their common name, seconds and an owner.
+// laravel sends a value and a time to live in seconds for add of its cache, and the owner of a lock for releaseLock.
+// Its throttle sends its own time, with a fraction and without, the window in seconds and the limit. Its funnel sends
+// the keys of its slots, their common name, seconds and an owner.
 func laravel() *dialect {
 	return &dialect{
 		name: "Laravel", registry: "Packagist",

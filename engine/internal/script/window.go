@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Redis::throttle of Laravel keeps a window of its own clock in a hash. Its scripts compare the time as a text, so only
-// the whole seconds of a fraction matter, and that it is one: the time is the seconds, and half a second for a fraction.
+// Redis::throttle of Laravel keeps a window of its own clock in a hash. Its scripts compare times as texts, so any
+// fraction of a second is the same. Here the time is the whole seconds, and half a second if it has a fraction.
 const (
 	DurationTake ID = 53 + iota // now s, whole now s, window s, limit
 	DurationLook
@@ -21,7 +21,7 @@ func (r *Run) inDuration() bool {
 	return r.live && float64(w[0]) <= r.arg[0] && r.arg[0] <= float64(w[1])
 }
 
-// durationTake answers whether it admits, the end of the window, how many are left, and whether the window began before.
+// durationTake answers whether it admits, the end of the window, what is left, and whether the window began before.
 func durationTake(r *Run) {
 	w, limit, within := &r.record.words, r.whole(3), r.inDuration()
 	if within {
