@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func (p pair) do(s step) (answer engine.Decision, diff string) {
 	gotInfo, gotOK := p.table.Inspect(s.at, s.op.Key)
 	wantInfo, wantOK := p.model.inspect(s.at, s.op.Key)
 	gotInfo.Bytes = 0
-	if gotOK != wantOK || gotInfo != wantInfo {
+	if gotOK != wantOK || !reflect.DeepEqual(gotInfo, wantInfo) {
 		return got, fmt.Sprintf("engine %v %+v\n         model  %v %+v", gotOK, gotInfo, wantOK, wantInfo)
 	}
 	return got, ""

@@ -63,6 +63,9 @@ const (
 	UpstashSlideLook     = script.UpstashSlideLook
 	UpstashTake          = script.UpstashTake
 	UpstashLook          = script.UpstashLook
+	DurationTake         = script.DurationTake
+	DurationLook         = script.DurationLook
+	TraefikTake          = script.TraefikTake
 
 	NumScripts = script.NumIDs
 )

@@ -46,6 +46,12 @@ var limiterLanguages = []language{
 			"limits-moving-3.6.0", "limits-moving-3.1.6", "fastapi-limiter", "redis-py-lock"},
 	},
 	{
+		name: "limiters/php", tools: []string{"apt-get", "dpkg"},
+		install: [][]string{{"sh", "install.sh"}},
+		program: []string{"./php", "drive.php"},
+		clients: []string{"laravel-throttle", "laravel-funnel"},
+	},
+	{
 		name: "limiters/java", tools: []string{"java", "javac", "mvn"},
 		install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
 		program: []string{"java", "-cp", "target/classes:target/dependency/*", "Drive"},

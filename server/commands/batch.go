@@ -17,14 +17,8 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	b := s.batch
 	before := len(b.Ops)
 	err := cmd.plan(s, args)
-	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
-		err = s.srv.Refused(service.ErrNoKey)
-	}
-	if err == nil && s.blacklist() != "" {
-		err = checkNotBlacklist(s, b.Ops[before:])
-	}
-	if err == nil && s.layouts != nil {
-		err = checkPlainNames(s.layouts, b.Ops[before:])
+	if err == nil {
+		err = s.checkOps(cmd.keyed, b.Ops[before:])
 	}
 	if err == nil && s.database != 0 {
 		err = s.enterDatabase(b.Ops[before:])
@@ -41,6 +35,20 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	}
 	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
+}
+
+// checkOps checks whether the session may decide operations, whose keys count for its user if keyed is set.
+func (s *Session) checkOps(keyed bool, ops []engine.Op) (err error) {
+	if s.limits != nil && keyed && !s.limits.MayDecide(ops) {
+		return s.srv.Refused(service.ErrNoKey)
+	}
+	if s.blacklist() != "" {
+		err = checkNotBlacklist(s, ops)
+	}
+	if err == nil && s.layouts != nil {
+		err = checkPlainNames(s.layouts, ops)
+	}
+	return err
 }
 
 // enterDatabase puts operations into the selected database, which is not 0.

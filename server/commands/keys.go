@@ -95,7 +95,7 @@ func runType(s *Session, v limiter.View, args [][]byte) {
 	}
 	info, _ := inspectNamed(v, args[1])
 	switch {
-	case !info.Hash.Empty():
+	case len(info.Hash) > 0:
 		s.Simple("hash")
 	case info.Members > 0:
 		s.Simple("zset")

@@ -92,7 +92,7 @@ func runInspect(s *Session, v limiter.View, args [][]byte) {
 // runHashAll is HGETALL. It answers the fields of a hash, and the answer of RL.INSPECT for any other key.
 func runHashAll(s *Session, v limiter.View, args [][]byte) {
 	info, ok := inspectNamed(v, args[1])
-	if !ok || info.Hash.Empty() {
+	if !ok || len(info.Hash) == 0 {
 		runInspect(s, v, args)
 		return
 	}
@@ -120,8 +120,8 @@ func hashFields(v limiter.View, key []byte) []engine.HashField {
 	switch {
 	case !ok && !info.Blocked:
 		return nil
-	case !info.Hash.Empty():
-		return info.Hash[:]
+	case len(info.Hash) > 0:
+		return info.Hash
 	}
 	var hash []engine.HashField
 	for _, f := range fieldsOf(&info) {

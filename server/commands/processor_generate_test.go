@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/syntax"
 )
 
@@ -190,6 +191,10 @@ func (g *commandSource) script() []string {
 	if now := strings.IndexByte(sc.Args, byte(scripts.ArgInteger)); sc.Windows {
 		of := func(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f } // an error is an invalid argument
 		window = engine.Truncate(math.Floor(of(args[now]) / of(args[now+1])))
+	}
+	if sc.ID == engine.DurationTake || sc.ID == engine.DurationLook { // these accept only times of ten digits
+		now := strconv.FormatInt(servertest.TestWallNs/1e9+g.Int64N(100), 10)
+		args[0], args[1] = now+pick(g, []string{"", ".5"}), now
 	}
 	nameKeys(sc, keys, window)
 	line := slices.Concat([]string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(sc.Keys)}, keys, args)

@@ -37,7 +37,7 @@ func scriptCommands() []*command {
 				"docs/scripts.md and `weir dialects` list them. " +
 				"weir has no Lua.",
 			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
-			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript, alone: runDeleteAll,
+			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript, alone: runSeveral,
 		},
 		{
 			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
@@ -45,7 +45,7 @@ func scriptCommands() []*command {
 			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
 			params:  append([]param{{"script", "the text as the library sends it"}}, params...),
 			reply:   "The answer of the script.", cost: "O(n) in the length of the text",
-			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
+			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runSeveral,
 		},
 		{
 			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
@@ -111,11 +111,11 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	switch {
 	case err != nil:
 		return err
-	case n != sc.Keys && !(sc.Static && n == sc.Keys-1) || len(keys)-n != len(sc.Args):
+	case !sc.Takes(n), len(keys)-n != len(sc.Args):
 		return lacksScript("", resp.Error("ERR "+sc.Name+" takes "+strconv.Itoa(sc.Keys)+" keys and "+
 			strconv.Itoa(len(sc.Args))+" arguments"))
 	}
-	if sc.Deletes {
+	if sc.Several != 0 {
 		return errAlone
 	}
 	op, err := s.op(engine.OpScript, keys[0])
@@ -194,7 +194,7 @@ const (
 
 // errAlone is returned by the plan of a command for arguments that only its alone function can run. A transaction
 // refuses such a command, because a transaction is one step.
-const errAlone resp.Error = "ERR a script that deletes what KEYS matches is not allowed in MULTI"
+const errAlone resp.Error = "ERR a script that acts on one key after the other is not allowed in MULTI"
 
 // deleteAllPattern returns the pattern of the Lua line that deletes all keys which match it.
 func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
@@ -202,6 +202,40 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	pattern, ends := bytes.CutSuffix(pattern, []byte(deleteAllEnd))
 	literal := !bytes.ContainsAny(pattern, "'\\\r\n\x00")
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
+}
+
+// runSeveral runs a script that acts on several keys.
+func runSeveral(s *Session, args [][]byte) {
+	if sc := libraryScript(args[1]); sc != nil && sc.Several == scripts.TakesFirst {
+		runTakeFirst(s, args)
+		return
+	}
+	runDeleteAll(s, args)
+}
+
+// runTakeFirst gives its last argument to the first of some keys that does not exist, for the seconds in the second
+// argument. It answers the first argument with the number of the key, or null if all exist. It tries one key after the
+// other. Other commands may run in between, but no two get one key.
+func runTakeFirst(s *Session, args [][]byte) {
+	n, _ := scriptKeys(args[2:]) // the plan has checked the numbers of keys and arguments
+	keys, argv := args[3:3+n], args[3+n:]
+	ms, err := readLifetime(s.srv, "set", "EX", argv[1])
+	taken := false
+	for i := 0; i < n && err == nil && !taken; i++ {
+		err = s.decideApart(func() error {
+			err := planTextSet(s, keys[i], argv[2], engine.TextIfAbsent|engine.TextExpireMs, ms)
+			if err != nil {
+				return err
+			}
+			return s.checkOps(true, s.batch.Ops)
+		}, func(_ []engine.Op, ds []engine.Decision) { taken = ds[0].ScriptAnswer()[3] == 1 })
+		if taken {
+			s.Bulk(string(argv[0]) + strconv.Itoa(i+1))
+		}
+	}
+	if s.guarded(err) && !taken {
+		s.Null()
+	}
 }
 
 // runDeleteAll runs the Lua line that deletes all keys which match a pattern, or the script of a library that deletes
@@ -275,31 +309,41 @@ func namesLike(s *Session, v limiter.View, pattern []byte) ([][]byte, error) {
 
 // deleteNames resets the limiters behind names, and returns how many names had state to forget.
 func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
+	err = s.decideApart(func() error {
+		for _, name := range names {
+			if err := resetNamed(s, name, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(ops []engine.Op, ds []engine.Decision) { deleted = resetNames(ops, ds) })
+	return deleted, err
+}
+
+// decideApart decides the operations that plan begins, in a batch of their own. It calls use with the decisions if all
+// of them succeeded.
+func (s *Session) decideApart(plan func() error, use func(ops []engine.Op, ds []engine.Decision)) error {
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
 	waiting := s.batch
 	s.openBatch(b)
-	for _, name := range names {
-		if err = resetNamed(s, name, nil); err != nil {
-			break
-		}
-	}
+	err := plan()
 	s.batch = waiting
 	if err == nil && s.database != 0 {
 		err = s.enterDatabase(b.Ops)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	ds := b.Decisions()
 	if err = s.srv.Limiter.Decide(b.Ops, ds); err != nil {
-		return 0, err
+		return err
 	}
 	s.srv.Waits.NotifyGiven(b.Ops)
-	if err = s.failure(b.Ops, ds); err != nil { // some Raft groups may have failed
-		return 0, err
+	if err = s.failure(b.Ops, ds); err == nil { // some Raft groups may have failed
+		use(b.Ops, ds)
 	}
-	return resetNames(b.Ops, ds), nil
+	return err
 }
 
 // scriptKeys parses numkeys, the first of args, and checks that at least so many arguments follow.

@@ -31,6 +31,11 @@ const (
 	asyncTake   = "ad00ff6f099013f2aea94ed48c220cbf616c6a07"
 	asyncOld    = "51d8e63a380bf7a715e9cc96b2fa6ad9e2e8788b"
 	nestCount   = "f7788d43191d9ad66c866e8c63f3c3e361391849"
+	throttle    = "29cc07bd431ccbf64637e5dcb60484560fdfa2da"
+	throttled   = "1c5d436d6863e949247f4fa66fa1e32b7fa18da9"
+	funnel      = "420ca604de4310d8301943a71390ee669720d640"
+	releaseSlot = "a50243715157b186c5162c69e02eff3bf0c7994a"
+	traefik     = "7d2a5c0821964964e7f36858db0f3c4a49951c4d"
 	clearKeys   = "f2994557f1daca13bfef97c2a31ca4b174e031ca"
 
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
@@ -76,6 +81,16 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + movingTake + " 1 k 1.5 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
 		{"EVALSHA " + asyncTake + " 1 k 1.5 1000 131073 0", "ERR ARGV[3] must be at most 131072, not '131073'"},
 		{"EVALSHA " + asyncTake + " 1 k -1 1000 1 0", "ERR ARGV[1] must be above 0, not '-1'"},
+		{"EVALSHA " + throttle + " 1 k 170000000.5 1700000000 10 3",
+			"ERR ARGV[1] must be a time in seconds since 1970, of ten digits, not '170000000.5'"},
+		{"EVALSHA " + throttle + " 1 k 1700000000.5 01700000000 10 3",
+			"ERR ARGV[2] must be a time in seconds since 1970, of ten digits, not '01700000000'"},
+		{"EVALSHA " + throttle + " 1 k 1700000000.5 1700000000 8300000000 3",
+			"ERR ARGV[3] must be a window that ends before the year 2286, not '8300000000'"},
+		{"EVALSHA " + funnel + " 0 f 60 me", "ERR funnel takes 1 keys and 3 arguments"},
+		{"EVALSHA " + funnel + " 2 f1 f2 f 60", "ERR funnel takes 1 keys and 3 arguments"},
+		{"EVALSHA " + funnel + " 2 f1 f2 f 0 me",
+			"ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 years, not '0'"},
 		{"EVALSHA " + clearKeys + " 1 " + strings.Repeat("k", 513), string(errPatternLong)},
 		{"EVALSHA " + clearKeys + " 2 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
 		{"EVALSHA " + clearKeys + " 1 a b", "ERR clear_keys takes 1 keys and 0 arguments"},
@@ -154,6 +169,22 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + asyncTake + " 1 a 1800000000000.5 2000 2 0", "*3\r\n:0\r\n:1800000001\r\n:2\r\n"},
 		{"EVALSHA " + nestCount + " 1 n 5000", "*2\r\n:1\r\n:5000\r\n"},
 		{"EVALSHA " + nestCount + " 1 n 9000", "*2\r\n:2\r\n:5000\r\n"},
+		{"EVALSHA " + throttled + " 1 t 1800000000.5 1800000000 10 2", "*2\r\n:0\r\n:1800000010\r\n"},
+		{"EVALSHA " + throttle + " 1 t 1800000000.5 1800000000 10 2", "*3\r\n:1\r\n:1800000010\r\n:1\r\n"},
+		{"EVALSHA " + throttle + " 1 t 1800000010 1800000010 10 2", "*3\r\n:1\r\n$10\r\n1800000010\r\n:0\r\n"},
+		{"EVALSHA " + throttle + " 1 t 1800000001 1800000001 10 2", "*3\r\n$-1\r\n$10\r\n1800000010\r\n:-1\r\n"},
+		{"EVALSHA " + throttled + " 1 t 1800000001 1800000001 10 2", "*2\r\n$10\r\n1800000010\r\n:-1\r\n"},
+		{"EVALSHA " + throttle + " 1 t 1800000010.0 1800000010 10 2", "*3\r\n:1\r\n:1800000020\r\n:1\r\n"},
+		{"EVALSHA " + throttle + " 1 t 1800000009.9 1800000009 10 2", "*3\r\n:1\r\n:1800000019\r\n:1\r\n"},
+		{"TTL t", ":20\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000000000 500000",
+			"*3\r\n$4\r\ntrue\r\n$1\r\n0\r\n$1\r\n1\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000000000 500000",
+			"*3\r\n$4\r\ntrue\r\n$1\r\n0\r\n$1\r\n0\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000750000 500000",
+			"*3\r\n$4\r\ntrue\r\n$6\r\n250000\r\n$5\r\n-0.25\r\n"},
+		{"EVALSHA " + traefik + " 1 b 0.000001 2 60 1800000000750000 500000",
+			"*3\r\n$4\r\ntrue\r\n$7\r\n1250000\r\n$5\r\n-0.25\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
@@ -188,6 +219,11 @@ func TestTypesOfScripts(t *testing.T) {
 		{"", "TYPE a", "zset"},
 		{"", "EVALSHA " + asyncTake + " 1 a 2000 500 3 1", "3 2 3"},
 		{"", "EXISTS a", "0"},
+		{"", "EVALSHA " + throttle + " 1 t 1800000000.5 1800000000 10 2", "1 1800000010 1"},
+		{"", "TYPE t", "hash"},
+		{"", "HGETALL t", "start 1800000000 end 1800000010 count 1"},
+		{"", "EVALSHA " + traefik + " 1 b 0.5 10 60 1000000 0", "true 0 9"},
+		{"", "HGETALL b", "last 1000000 tokens 9"},
 		{"", "EVALSHA " + movingTake + " 1 l 1.5 3 60 1", "1"},
 		{"", "EVALSHA " + asyncTake + " 1 l 1000 500 3 0", "-" + string(service.ErrWrongType)},
 		{"", "TYPE l", "list"},
@@ -227,6 +263,30 @@ func TestClearKeys(t *testing.T) {
 	})
 }
 
+// TestFunnel checks the script by which Laravel takes the first free slot, and the script that gives it back.
+func TestFunnel(t *testing.T) {
+	c := defaultClient(t)
+	take := "EVALSHA " + funnel + " 2 f1 f2 f 2 "
+	runStepsOn(t, c, []step{
+		{"", take + "a", "f1"},
+		{"", take + "b", "f2"},
+		{"", take + "c", "nil"},
+		{"", "EVALSHA " + releaseSlot + " 1 f1 b", "0"},
+		{"", "EVALSHA " + releaseSlot + " 1 f1 a", "1"},
+		{"1500", take + "7", "f1"},
+		{"501", take + "d", "f2"},
+		{"", "GET f1", "7"},
+		{"", "TTL f2", "2"},
+		{"", "MULTI", "OK"},
+		{"", take + "e", "-" + string(errAlone)},
+		{"", "DISCARD", "OK"},
+		{"", "SELECT 3", "OK"},
+		{"", take + "e", "f1"},
+		{"", "RL.BLOCK f2 1m", "OK"},
+		{"", take + "g", "-" + string(service.ErrKeyBlocked)},
+	})
+}
+
 // TestScriptOnBlockedKey checks that a block of the key denies in every script.
 func TestScriptOnBlockedKey(t *testing.T) {
 	c := defaultClient(t)
@@ -238,6 +298,9 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
 		{"", "EVALSHA " + slidingSetSum + " 1 k 0 1 1 60000", "0 0 1500"},
 		{"", "EVALSHA " + asyncTake + " 1 k 1800000000000 5000 5 0", "0 1800000001 5"},
+		{"", "EVALSHA " + throttle + " 1 k 1800000000.5 1800000000 10 2", "nil 1800000002 0"},
+		{"", "EVALSHA " + throttled + " 1 k 1800000000.5 1800000000 10 2", "1800000002 0"},
+		{"", "EVALSHA " + traefik + " 1 k 0.000001 2 60 1800000000000000 5000000", "true 5000001 0"},
 		{"", "EVALSHA " + movingTake + " 1 k 1800000000 5 60 1", "nil"},
 		{"", "EVALSHA " + movingLook + " 1 k 1799999940 5", "1799999941.5 2147483647"}, // + 60 s: the end of the block
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},

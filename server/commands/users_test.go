@@ -128,7 +128,7 @@ func TestKeysOfScripts(t *testing.T) {
 		}
 		require.Equal(t, before, srv.lim.Calls, sc.Name)
 		send(sum, sc, "app:"+sc.Name+decimal(int64(refused)))
-		ran += srv.lim.Calls - before
+		ran += min(srv.lim.Calls-before, 1)
 	}
 	require.Greater(t, refused, 10)
 	require.Equal(t, refused, ran)

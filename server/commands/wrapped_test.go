@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,8 @@ func (w *wrappedRows) serve(t *testing.T, cmd *command) {
 	w.srv = newTestServer(t, Config{EnableDebug: true,
 		LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(text.String())) }})
 	w.web, w.rls = newHTTPCheck(w.srv.Shared, httpapi.CheckProtected), envoyrls.New(w.srv.Service, nil)
+	rls := w.rls
+	t.Cleanup(func() { rls.Shutdown(context.Background()) })
 	boss := w.srv.client(t).as("all", "x")
 	for _, policy := range []string{"p", "q", "r", "p:user"} {
 		require.Equal(t, "1", boss.say("RL.POLICY SET "+policy+" LIMIT TOKENBUCKET 10/s 10"))

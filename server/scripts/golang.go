@@ -45,6 +45,29 @@ func goZero() *dialect {
 	}
 }
 
+// traefik sends the rate per microsecond, the burst, a time to live in seconds, and its own time and the longest wait
+// in microseconds.
+func traefik() *dialect {
+	return &dialect{
+		name: "Traefik rateLimit.redis", registry: "Go", native: "RL.TOKENBUCKET key rate burst",
+		scripts: []*Script{{ID: engine.TraefikTake, Name: "AllowTokenBucket", Keys: 1, Args: "pnwnn",
+			Reply: replyTraefik,
+			texts: []scriptText{
+				{"7d2a5c0821964964e7f36858db0f3c4a49951c4d", "3.7.15"},
+				{"3d93177e9b9a18f241edddc8d7e7fa1c47ae4eb6", "3.6.22; 3.7.6 to 3.7.13"},
+				{"a82138cfb0cc9aa6e05d666c1f912744aefbe711", "3.4.0 to 3.6.21; 3.7.5"},
+			}}},
+	}
+}
+
+// replyTraefik writes whether the script ran, the wait in microseconds and the tokens left, all as text.
+func replyTraefik(w resp.Reply, words [4]int64) {
+	w.Array(3)
+	w.Bulk("true")
+	luaNumber(w, words[0])
+	luaNumber(w, words[1])
+}
+
 // bucketIsKept rejects a bucket whose time to live rounds to less than a second, for which the script fails.
 func bucketIsKept(call *engine.Script, _ [][]byte) error {
 	if engine.BucketTTLSeconds(call.Args[0], call.Args[1]) < 1 {

@@ -13,7 +13,8 @@ func nestThrottler() *dialect {
 			texts: []scriptText{{"f1e0da9c495676ab6904eb80db1f2811d5347f58", "1.0.0 to 1.2.0; 0.5.0 to 0.5.1"}},
 		}, {
 			ID: engine.ExpressCountZero, Name: "increment", Keys: 1, Args: "w", Check: nestCounts, Reply: replyPair,
-			texts: []scriptText{{"f7788d43191d9ad66c866e8c63f3c3e361391849", "nestjs-throttler-storage-redis 0.3.0 to 0.4.4"}},
+			texts: []scriptText{{"f7788d43191d9ad66c866e8c63f3c3e361391849",
+				"nestjs-throttler-storage-redis 0.3.0 to 0.4.4"}},
 		}},
 	}
 }

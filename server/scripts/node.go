@@ -53,7 +53,7 @@ func fastifyRateLimit() *dialect {
 	}
 }
 
-// asyncRatelimiter, which koa-ratelimit uses, sends its own time, the window, both in milliseconds, and the limit. Since
+// asyncRatelimiter, which koa-ratelimit uses, sends its own time and the window in milliseconds, and the limit. Since
 // 1.6.0 it also sends whether it only looks.
 func asyncRatelimiter() *dialect {
 	return &dialect{

@@ -32,7 +32,7 @@ func pythonLimits() *dialect {
 			{ID: engine.MovingCount, Name: "moving_window", Keys: 1, Args: "nw", Reply: replyWholeWindow(2), Variant: 2,
 				texts: []scriptText{{"3136f0028c572d2959b5cdc5ec15b287fab6a9ff", "3.1.6 to 3.9.0"}}},
 			{
-				Name: "clear_keys", Keys: 1, Deletes: true, Reply: ReplyOne,
+				Name: "clear_keys", Keys: 1, Several: DeletesLike, Reply: ReplyOne,
 				texts: []scriptText{{"f2994557f1daca13bfef97c2a31ca4b174e031ca", "3.1.6 to 5.8.0"}},
 			},
 		},

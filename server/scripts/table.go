@@ -30,9 +30,8 @@ type Script struct {
 	Windows bool
 	// Static: the last key would name a limit that changes. It may be missing, and must be empty otherwise.
 	Static bool
-	// Deletes: the script deletes all keys that match the first key, a pattern. It is no operation of the engine. Reply
-	// gets their number.
-	Deletes bool
+	// Several is set for a script that acts on several keys. Its Reply gets the number of those that it changed.
+	Several Several
 	// Variant distinguishes scripts with one ID and other replies. It is the last argument of the operation, which the
 	// engine uses for UpstashTake only.
 	Variant float64
@@ -40,6 +39,19 @@ type Script struct {
 	Refusal func(words [4]int64) error
 	texts   []scriptText
 	form    string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
+}
+
+// Several says how a script acts on several keys. Such a script has no operation of its own.
+type Several byte
+
+const (
+	DeletesLike Several = 1 + iota // deletes what the pattern in place of its key matches
+	TakesFirst                     // gives its last argument to the first of any number of keys that does not exist
+)
+
+// Takes reports whether a script can have n keys.
+func (sc *Script) Takes(n int) bool {
+	return n == sc.Keys || n == sc.Keys-1 && sc.Static || n > sc.Keys && sc.Several == TakesFirst
 }
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
@@ -90,7 +102,7 @@ func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
 		redisGCRA(), asyncRatelimiter(), nestThrottler(),
-		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), traefik(), bucket4j(), throttled(), laravel(),
 		redisPyLock(), redsync(), redisSemaphore(), upstash(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}

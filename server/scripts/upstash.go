@@ -72,7 +72,7 @@ func upstash() *dialect {
 	add(&Script{ID: engine.UpstashLook, Variant: 1, Name: bucket + left, Keys: 2, Args: "n", Reply: replyThree},
 		"2.0.8", "deb03663e8af5a968deee895dd081be553d2611b",
 		"2.1.0 to 2.2.0", "40daf4a441df736f5c99f8b77bbe176c909e5de4")
-	add(&Script{Name: "reset", Keys: 1, Args: "-", Deletes: true, Reply: replyNothing},
+	add(&Script{Name: "reset", Keys: 1, Args: "-", Several: DeletesLike, Reply: replyNothing},
 		"1.1.3 to 2.2.0", "54bd274ddc59fb3be0f42deee2f64322a10e2b50")
 	return d
 }

@@ -6,6 +6,6 @@
 // memory, applies blocks and counts statistics.
 //
 // Each dialect has a file for its scripts: text.go has strings (numbers 27 to 36), hash.go has hashes (37 to 44), and
-// slidingset.go has the sliding log (45 to 48). hits.go has the times of hits (49 to 52), and upstash.go a library that
-// counts in several windows (53 to 56).
+// slidingset.go has the sliding log (45 to 48). hits.go has the times of hits (49 to 52), upstash.go a library that
+// counts in several windows (53 to 56), and window.go windows in a hash (57 to 58).
 package script

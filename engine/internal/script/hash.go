@@ -7,29 +7,28 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Two programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill in
-// milliseconds of the program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
+// Three programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill by the
+// program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
 // Lua's tostring, which rounds them. MarketTake, the script of a marketplace, writes them unrounded.
 
 // Log entries and stores contain these numbers and shapes, so they never change.
 const (
 	GatewayTake ID = 37 // rate a second, capacity, now ms, time to live s
 	MarketTake  ID = 38 // capacity, rate a second, now ms, requested
+	TraefikTake ID = 59 // rate a µs, capacity, time to live s, now µs, longest wait µs
 )
 
 const (
 	shapeGateway shapes = 40 // doubles: tokens, lastRefill
 	shapeMarket  shapes = 41 // doubles: tokens, last_refill
+	shapeTraefik shapes = 45 // doubles: tokens, last
 )
 
 // HashField is a field of a hash that a script keeps, as HGETALL shows it.
 type HashField struct{ Name, Value string }
 
 // HashFields are the fields of a hash, in the order in which its script first wrote them.
-type HashFields [2]HashField
-
-// Empty reports whether the hash does not exist.
-func (h *HashFields) Empty() bool { return h[0].Name == "" }
+type HashFields []HashField
 
 // Hash returns the fields of a record that is a hash, and no fields for any other record.
 func (r *Record) Hash() HashFields {
@@ -41,8 +40,12 @@ func (r *Record) Hash() HashFields {
 		return HashFields{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
 	case shapeUpstash:
 		return HashFields{{"refilledAt", redisText(refilled)}, {"tokens", redisText(tokens)}}
+	case shapeTraefik:
+		return HashFields{{"last", redisText(refilled)}, {"tokens", redisText(tokens)}}
+	case shapeDuration:
+		return r.durationFields()
 	}
-	return HashFields{}
+	return nil
 }
 
 // luaText formats a number as Lua's tostring does. redisText formats a number as Redis does when a script passes it to
@@ -115,3 +118,27 @@ func gatewayBlocked(r *Run, leftMs int64) {
 }
 
 func marketBlocked(r *Run, leftMs int64) { r.answers(0, 0, blockedForMs(leftMs)) }
+
+// traefikTake answers the wait and the tokens left. The tokens are below 0 while requests wait, and a first request
+// finds an empty bucket that began to fill in 1970. A request that would wait too long takes no token.
+func traefikTake(r *Run) {
+	ratePerUs, capacity, nowUs := r.arg[0], r.arg[1], r.arg[3]
+	tokens, lastUs, waitUs := 0.0, 0.0, 0.0
+	if r.live {
+		tokens, lastUs = fromBits(r.record.words[0]), fromBits(r.record.words[1])
+	}
+	tokens = math.Min(tokens+float64(ratePerUs*(nowUs-math.Min(lastUs, nowUs))), capacity) - 1
+	if tokens < 0 {
+		waitUs = -tokens / ratePerUs
+	}
+	if r.Admitted = waitUs <= r.arg[4]; !r.Admitted {
+		tokens = math.Min(tokens+1, capacity)
+	}
+	r.keepHash(tokens, nowUs, r.arg[2])
+	r.answers(toBits(waitUs), toBits(tokens))
+}
+
+// traefikBlocked answers a wait that is too long.
+func traefikBlocked(r *Run, leftMs int64) {
+	r.answers(toBits(max(float64(float64(blockedForMs(leftMs))*1000), r.arg[4]+1)), toBits(0))
+}

@@ -43,9 +43,9 @@ const (
 )
 
 // NumIDs is above all assigned numbers. The scripts on strings have the numbers 27 to 36 (text.go), those on hashes 37
-// to 44 (hash.go), those on a sliding log 45 to 48 (slidingset.go), those on times of hits 49 to 52 (hits.go), and those
-// of @upstash/ratelimit 53 to 56 (upstash.go).
-const NumIDs ID = 57
+// to 44 (hash.go), those on a sliding log 45 to 48 (slidingset.go), those on times of hits 49 to 52 (hits.go), those of
+// @upstash/ratelimit 53 to 56 (upstash.go), and those on windows in a hash 57 to 58 (window.go). 59 is in hash.go.
+const NumIDs ID = 60
 
 // MaxArgs is the largest number of numeric arguments of a script.
 const MaxArgs = 6
@@ -124,6 +124,9 @@ var scripts = [NumIDs]struct {
 	UpstashSlideLook:     {shapeWindows, upstashSlideLook, countBlocked},
 	UpstashTake:          {shapeUpstash, upstashTake, upstashTakeBlocked},
 	UpstashLook:          {shapeUpstash, upstashLook, upstashLookBlocked},
+	DurationTake:         {shapeDuration, durationTake, durationBlocked},
+	DurationLook:         {shapeDuration, durationLook, durationBlocked},
+	TraefikTake:          {shapeTraefik, traefikTake, traefikBlocked},
 }
 
 // Run is one run of a script: the arguments, the state under its key, and the answer.
