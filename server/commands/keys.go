@@ -193,7 +193,7 @@ func runKeys(s *Session, v limiter.View, args [][]byte) {
 	}
 	filter := scanFilter{pattern: pattern}
 	found := newKeyList(v, pattern, filter.keep)
-	found.own = own(s.srv)
+	found.own = own(s)
 	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
 		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -288,7 +288,7 @@ func (l *keyList) twice(key []byte) bool {
 
 // addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
 func (l *keyList) addSet(s *Session, v limiter.View, f scanFilter) {
-	if set := shownSet(s.srv, v, s.blacklist()); set != nil && f.accepts(set, "set") {
+	if set := shownSet(s, v, s.blacklist()); set != nil && f.accepts(set, "set") {
 		l.add(set)
 	}
 }
@@ -313,7 +313,7 @@ func runScan(s *Session, v limiter.View, args [][]byte) {
 		return
 	}
 	found := newKeyList(v, filter.pattern, filter.keep)
-	found.own = own(s.srv)
+	found.own = own(s)
 	if cursor == 0 { // the set has no place in the order of the keys
 		found.addSet(s, v, filter)
 	}
