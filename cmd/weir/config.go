@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -40,7 +41,7 @@ func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
 			return err
 		}
 	}
-	if on, _ := given(environmentFlag).(bool); on || file[environmentFlag] == "true" {
+	if on, _ := given(environmentFlag).(bool); on || isTrue(file[environmentFlag]) {
 		flags, err := ratelimitFlags(os.Getenv)
 		if err != nil {
 			return fmt.Errorf("--%s: %w", environmentFlag, err)
@@ -50,6 +51,11 @@ func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
 	}
 	ctx.AddResolver(file)
 	return nil
+}
+
+// isTrue reports whether kong reads a value of a switch as true.
+func isTrue(value string) bool {
+	return slices.Contains([]string{"true", "1", "yes"}, strings.ToLower(value))
 }
 
 // configFile holds the values of a configuration file by flag name.

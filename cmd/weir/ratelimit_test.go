@@ -60,6 +60,13 @@ func TestRatelimitEnvironment(t *testing.T) {
 	require.Equal(t, "true /cert /clients required", strings.Join([]string{map[bool]string{true: "true"}[on.RLSTLS],
 		on.TLSCertFile, on.TLSCAFile, on.TLSAuthClients}, " "))
 
+	for _, yes := range []string{"True", "1", "yes"} {
+		require.NoError(t, os.WriteFile(file, []byte("envoy-environment: "+yes+"\n"), 0o600))
+		on, err = parse("--config=" + file)
+		require.NoError(t, err)
+		require.Equal(t, "plane:1", on.EnvoyXDS, yes)
+	}
+
 	setAll(t, "WEIR_RLS=", "CONFIG_TYPE=FILE", "GRPC_UDS=/run/rls.sock")
 	require.NoError(t, os.Unsetenv("WEIR_RLS"))
 	on, err = parse("--envoy-environment")

@@ -78,7 +78,7 @@ func (s *Session) DecidePending() {
 	if len(b.Queue) > 0 {
 		start := time.Now()
 		ds := b.Decisions()
-		away, err := s.srv.DecideHere(b, ds)
+		away, err := s.decideHere(b, ds)
 		if s.Trace != nil {
 			s.Trace.decided(b, start, err)
 		}
@@ -99,6 +99,14 @@ func (s *Session) DecidePending() {
 		s.srv.Account(&s.about, b, ds, err, start)
 	}
 	s.srv.Batches.Put(b)
+}
+
+// decideHere decides the operations of a batch, as service.DecideHere does for a client that follows redirects.
+func (s *Session) decideHere(b *service.Batch, ds []engine.Decision) (away []error, err error) {
+	if !s.redirects() {
+		return nil, s.srv.Limiter.Decide(b.Ops, ds)
+	}
+	return s.srv.DecideHere(b, ds)
 }
 
 // answer writes the reply to one command's operations.

@@ -125,9 +125,9 @@ func (s *Session) isBlacklist(key []byte) bool {
 
 // shownSet returns the key of the set of blocked addresses if KEYS, SCAN and DBSIZE of this node show it: it has
 // members, and its slot is one that the node shows.
-func shownSet(srv *Shared, v limiter.View, key string) []byte {
+func shownSet(s *Session, v limiter.View, key string) []byte {
 	set := []byte(key)
-	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(v) == 0 {
+	if shows := own(s); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(v) == 0 {
 		return nil
 	}
 	return set

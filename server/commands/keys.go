@@ -187,7 +187,7 @@ func flush(s *Session, args [][]byte, clear func() error) {
 
 func runKeys(s *Session, v limiter.View, args [][]byte) {
 	filter := scanFilter{pattern: args[1]}
-	found, err := keysLike(v, filter, own(s.srv))
+	found, err := keysLike(v, filter, own(s))
 	if !s.guarded(err) {
 		return
 	}
@@ -294,7 +294,7 @@ func (l *keyList) twice(key []byte) bool {
 
 // addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
 func (l *keyList) addSet(s *Session, v limiter.View, f scanFilter) {
-	if set := shownSet(s.srv, v, s.blacklist()); set != nil && f.accepts(set, "set") {
+	if set := shownSet(s, v, s.blacklist()); set != nil && f.accepts(set, "set") {
 		l.add(set)
 	}
 }
@@ -319,7 +319,7 @@ func runScan(s *Session, v limiter.View, args [][]byte) {
 		return
 	}
 	found := newKeyList(v, filter.pattern, filter.keep)
-	found.own = own(s.srv)
+	found.own = own(s)
 	if cursor == 0 { // the set has no place in the order of the keys
 		found.addSet(s, v, filter)
 	}

@@ -67,9 +67,8 @@ const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLO
 // does. Any goroutine may call it.
 func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (any, error) {
 	var reply resp.Values
-	one := NewSession(s, &localClient{s.LastID.Add(1), remoteAddr, localAddr, ctx.Done()}, &reply)
+	one := s.sessionOf(ctx, remoteAddr, localAddr, u, &reply)
 	defer one.Close()
-	one.become(u)
 	cmd, err := s.table.resolve(args)
 	switch {
 	case err != nil:
@@ -85,6 +84,14 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 		one.DecidePending()
 	}
 	return reply.Value()
+}
+
+// sessionOf returns a session of a user of the HTTP port. Its client follows no redirect to another node.
+func (s *Shared) sessionOf(ctx context.Context, remoteAddr, localAddr string, u *acl.User, w resp.Writer) *Session {
+	one := NewSession(s, &localClient{s.LastID.Add(1), remoteAddr, localAddr, ctx.Done()}, w)
+	one.stays = true
+	one.become(u)
+	return one
 }
 
 // errNeedsSession refuses commands whose effect ends with their session, and those that may wait for long.
@@ -103,9 +110,8 @@ func (c *command) needsSession() bool { return c.noMulti || c.atOnce || c.Full =
 func (s *Shared) Request(ctx context.Context, remoteAddr, localAddr string, u *acl.User, commands [][][]byte,
 	atomic bool) ([]any, error) {
 	var reply resp.Values
-	one := NewSession(s, &localClient{s.LastID.Add(1), remoteAddr, localAddr, ctx.Done()}, &reply)
+	one := s.sessionOf(ctx, remoteAddr, localAddr, u, &reply)
 	defer one.Close()
-	one.become(u)
 	if atomic {
 		one.Do([][]byte{[]byte("MULTI")})
 		if one.tx == nil { // refused: the commands must not run by themselves

@@ -140,7 +140,7 @@ func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err err
 	}
 	err = s.plan(cmd, args)
 	if ops, values = len(s.batch.Ops), s.batch.Values; err == nil {
-		err = forKey(s.srv.Redirect(&s.batch.Ops[0]), s.batch.Ops[0].Key)
+		err = forKey(s.redirect(&s.batch.Ops[0]), s.batch.Ops[0].Key)
 	}
 	s.dropBatch()
 	return ops, values, err
@@ -197,7 +197,7 @@ func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	start, ds := time.Now(), b.Decisions()
 	var err error
 	if len(b.Ops) > 0 {
-		if err := s.srv.Redirect(&b.Ops[0]); err != nil {
+		if err := s.redirect(&b.Ops[0]); err != nil {
 			s.fail(forKey(err, b.Ops[0].Key))
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/service"
 )
@@ -86,4 +87,26 @@ func TestRedirectConfig(t *testing.T) {
 
 	c := newTestServer(t, Config{Redirect: service.RedirectMoved}).client(t)
 	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo), "a server that stands alone has nowhere to send anyone")
+}
+
+// TestNoRedirectOverHTTP checks that a node forwards what a client of HTTP sends, because such a client follows no
+// redirect, and that the node shows it the keys of all groups.
+func TestNoRedirectOverHTTP(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "a") // a leads the group of bar
+	srv, err := NewShared(silent(Config{Redirect: service.RedirectMoved}), f.Node("b"))
+	require.NoError(t, err)
+	h := newHTTP(srv)
+	for _, c := range [][3]string{
+		{"/", `["INCR", "bar"]`, `{"result": 1}`},
+		{"/pipeline", `[["INCR", "bar"], ["KEYS", "*"], ["DBSIZE"]]`,
+			`[{"result": 2}, {"result": ["bar"]}, {"result": 1}]`},
+		{"/multi-exec", `[["INCR", "bar"], ["GET", "bar"]]`, `[{"result": 3}, {"result": "3"}]`},
+	} {
+		require.JSONEq(t, c[2], rest(h, c[0], c[1], nil).Body.String(), c[1])
+	}
+	reply, err := srv.ByHand(t.Context(), here, here, srv.Users.Load().Get(acl.DefaultUser),
+		[][]byte{[]byte("RL.RESET"), []byte("bar")})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, reply)
 }

@@ -60,7 +60,7 @@ func slotState(run func(*Session, limiter.View, [][]byte)) reading {
 // any, otherwise of all groups. The set of blocked addresses may be one of them.
 func ownState(run func(*Session, limiter.View, [][]byte)) reading {
 	return reading{run, func(s *Session, _ [][]byte, to *scope) bool {
-		if !s.srv.Redirects || to.Led() == 0 {
+		if !s.redirects() || to.Led() == 0 {
 			return false
 		}
 		for g := range to.Groups {
@@ -106,11 +106,11 @@ func explainState(run func(*Session, limiter.View, [][]byte)) reading {
 // own returns a function for the keys that KEYS and SCAN show, or nil for all keys. A node that redirects clients
 // shows the keys of the groups that it leads, because a cluster client asks every primary and joins the answers. A node
 // that leads none shows all keys.
-func own(srv *Shared) func(key []byte) bool {
-	if !srv.Redirects {
+func own(s *Session) func(key []byte) bool {
+	if !s.redirects() {
 		return nil
 	}
-	t := srv.Replica.Topology()
+	t := s.srv.Replica.Topology()
 	if t.Led() == 0 {
 		return nil
 	}
@@ -120,21 +120,21 @@ func own(srv *Shared) func(key []byte) bool {
 // runSize is DBSIZE. It counts the keys that SCAN shows.
 func runSize(s *Session, v limiter.View, _ [][]byte) {
 	n := v.Len()
-	if own(s.srv) != nil {
-		n = keysShown(s.srv, int(s.database))
+	if own(s) != nil {
+		n = keysShown(s, int(s.database))
 	}
-	s.Int(n + int64(oneIf(shownSet(s.srv, v, s.blacklist()) != nil)))
+	s.Int(n + int64(oneIf(shownSet(s, v, s.blacklist()) != nil)))
 }
 
 // keysShown returns how many keys of limiters in a database SCAN shows.
-func keysShown(srv *Shared, database int) (n int64) {
-	if own(srv) == nil {
-		return srv.View(database).Len()
+func keysShown(s *Session, database int) (n int64) {
+	if own(s) == nil {
+		return s.srv.View(database).Len()
 	}
-	t := srv.Replica.Topology()
+	t := s.srv.Replica.Topology()
 	for _, g := range t.Groups {
 		if g.Leader == t.Self {
-			n += srv.Replica.LenOf(g.Slots.First, database)
+			n += s.srv.Replica.LenOf(g.Slots.First, database)
 		}
 	}
 	return n

@@ -69,10 +69,10 @@ func runInfo(s *Session, args [][]byte) {
 	facts := info.Server{
 		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
 		Subscribed: s.srv.clients.pubsubCount,
-		Lasting:    oneIf(shownSet(s.srv, here, s.srv.cfg.BlacklistKey) != nil),
+		Lasting:    oneIf(shownSet(s, here, s.srv.cfg.BlacklistKey) != nil),
 	}
 	for database := range facts.Expiring {
-		facts.Expiring[database] = keysShown(s.srv, database)
+		facts.Expiring[database] = keysShown(s, database)
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()

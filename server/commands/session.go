@@ -44,6 +44,9 @@ type Session struct {
 	// Closing asks the connection to close when the replies have been sent.
 	Closing bool
 
+	// stays: the client cannot follow a redirect, so this node forwards.
+	stays bool
+
 	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
 	user, limits *acl.User
 	// hears equals limits, for MayHear.
@@ -93,6 +96,17 @@ func NewSession(srv *Shared, c client, w resp.Writer) *Session {
 	srv.clients.add(s)
 	s.begin()
 	return s
+}
+
+// redirects reports whether this node redirects the client to the leader.
+func (s *Session) redirects() bool { return s.srv.Redirects && !s.stays }
+
+// redirect returns nil if this node executes an operation of the client: see service.Redirect.
+func (s *Session) redirect(op *engine.Op) error {
+	if s.stays {
+		return nil
+	}
+	return s.srv.Redirect(op)
 }
 
 // Close releases the resources of the session on the server.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arena"
 )
@@ -197,7 +198,8 @@ func (r *Run) Open(state []byte) Refusal {
 		return no
 	}
 	if r.record.shape.isBytes() {
-		r.kept = readText(state).appendTo(r.kept[:0], r.slab)
+		x := readText(state)
+		r.kept = x.appendTo(slices.Grow(r.kept[:0], x.len+hitBytes), r.slab)
 	}
 	if shape == shapeAny && !shapeString.has(r.record.shape) {
 		r.live = false

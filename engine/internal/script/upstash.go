@@ -53,7 +53,7 @@ func (r *Run) windowsAt() (w windows, at int64) {
 		}
 		w.counts = [3]int64{0, w.counts[0], w.counts[1]}
 	}
-	return w, min(w.last-number, 1)
+	return w, arith.OneIf(w.last > number)
 }
 
 // weighted returns the part of the window before the window at that still counts, in whole requests.
