@@ -27,17 +27,13 @@ func (c *callCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	c.Selected = c.Number
+	c.Select(&c.Flags)
 	conn, err := c.Dial(c.Addr, password)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	args := make([]any, len(c.Command)-1)
-	for i, word := range c.Command[1:] {
-		args[i] = word
-	}
-	reply, err := conn.Do(c.Command[0], args...)
+	reply, err := conn.Do(c.Command[0], remote.Args(c.Command[1:])...)
 	if err != nil {
 		return err
 	}

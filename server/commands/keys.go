@@ -186,24 +186,30 @@ func flush(s *Session, args [][]byte, clear func() error) {
 }
 
 func runKeys(s *Session, v limiter.View, args [][]byte) {
-	pattern := args[1]
-	if len(pattern) > maxPatternBytes {
-		s.fail(errPatternLong)
+	filter := scanFilter{pattern: args[1]}
+	found, err := keysLike(v, filter, own(s))
+	if !s.guarded(err) {
 		return
 	}
-	filter := scanFilter{pattern: pattern}
-	found := newKeyList(v, pattern, filter.keep)
-	found.own = own(s)
+	found.addSet(s, v, filter)
+	writeNames(s.Reply, found.names())
+}
+
+// keysLike returns the names that a filter keeps, of the keys that own keeps (nil: all).
+func keysLike(v limiter.View, filter scanFilter, own func(key []byte) bool) (found keyList, err error) {
+	if len(filter.pattern) > maxPatternBytes {
+		return found, errPatternLong
+	}
+	found = newKeyList(v, filter.pattern, filter.keep)
+	found.own = own
 	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
 		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	if found.len() > maxKeysReply {
-		s.fail(errTooManyKeys)
-		return
+		err = errTooManyKeys
 	}
-	found.addSet(s, v, filter)
-	writeNames(s.Reply, found.names())
+	return found, err
 }
 
 // writeNames writes an array of names.

@@ -244,9 +244,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	pattern, line := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
 	if !line {
-		if pattern = args[3]; len(pattern) > maxPatternBytes {
-			err = errPatternLong
-		}
+		pattern = args[3]
 	}
 	var v limiter.View
 	reader := s.srv.Reader()
@@ -289,14 +287,9 @@ func libraryScript(called []byte) *scripts.Script {
 
 // namesLike returns the names that match a pattern. It returns an error if the user may not use all of them.
 func namesLike(s *Session, v limiter.View, pattern []byte) ([][]byte, error) {
-	found := newKeyList(
-		v, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
-	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
-		cursor = v.Scan(cursor, keysStep, found.visit)
-		found.sift()
-	}
-	if found.len() > maxKeysReply {
-		return nil, errTooManyKeys
+	found, err := keysLike(v, scanFilter{pattern: pattern}, nil)
+	if err != nil {
+		return nil, err
 	}
 	names := found.names()
 	for _, name := range names {

@@ -252,6 +252,7 @@ func TestClearKeys(t *testing.T) {
 		{"", "SCRIPT EXISTS " + clearKeys, "1"},
 		{"", "EVALSHA " + clearKeys + " 1 LIMITS:*", "2"},
 		{"", "EVALSHA " + clearKeys + " 1 LIMITS:*", "0"},
+		{"", "EVALSHA " + clearKeys + ` 1 ""`, "0"},
 		{"", "GET other", "1"},
 		{"", "MULTI", "OK"},
 		{"", "EVALSHA " + clearKeys + " 1 *", "-" + string(errAlone)},

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/internal/rlspb"
@@ -47,13 +45,13 @@ func askHTTPCheck(_ *testing.T, w *wrappedRows, l *wrappedLine) string {
 }
 
 func askRLS(t *testing.T, w *wrappedRows, l *wrappedLine) string {
-	ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}})
+	ctx := t.Context()
 	if l.user != "nobody" {
 		login := base64.StdEncoding.EncodeToString([]byte(l.user + ":x"))
-		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Basic "+login))
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+login)
 	}
 	asked := []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(l.key)}}}}
-	_, err := w.rls.Answer(ctx, &rlspb.Request{Domain: []byte("p"), Descriptors: asked})
+	_, err := w.rls.ShouldRateLimit(ctx, &rlspb.Request{Domain: []byte("p"), Descriptors: asked})
 	switch status.Code(err) {
 	case codes.OK:
 		return "1"

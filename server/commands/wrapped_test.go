@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
-	"github.com/weir-project/weir/server/envoyrls"
 	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // wrappers are the commands that contain other commands.
@@ -72,7 +71,7 @@ type wrappedRows struct {
 	text        string // the text of a recognised script
 	srv         *testServer
 	web         *httpapi.Server
-	rls         *envoyrls.Server
+	rls         servertest.Envoy
 	keys        int // how many keys were used so far
 	count       map[string]int
 	differences []string
@@ -115,9 +114,8 @@ func (w *wrappedRows) serve(t *testing.T, cmd *command) {
 	}
 	w.srv = newTestServer(t, Config{EnableDebug: true,
 		LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(text.String())) }})
-	w.web, w.rls = newHTTPCheck(w.srv.Shared, httpapi.CheckProtected), envoyrls.New(w.srv.Service, nil)
-	rls := w.rls
-	t.Cleanup(func() { rls.Shutdown(context.Background()) })
+	w.web = newHTTPCheck(w.srv.Shared, httpapi.CheckProtected)
+	_, w.rls = serveRLS(t, w.srv.Shared)
 	boss := w.srv.client(t).as("all", "x")
 	for _, policy := range []string{"p", "q", "r", "p:user"} {
 		require.Equal(t, "1", boss.say("RL.POLICY SET "+policy+" LIMIT TOKENBUCKET 10/s 10"))

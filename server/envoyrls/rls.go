@@ -133,11 +133,6 @@ func handler(m method) grpc.MethodHandler {
 	}
 }
 
-// Answer decides a call of ShouldRateLimit and counts the answer.
-func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
-	return r.answer(ctx, in, takes)
-}
-
 // AnswerUser decides a call of ShouldRateLimit and counts the answer. A nil user may ask everything.
 func (r *Server) AnswerUser(u *acl.User, addr string, in *rlspb.Request) (out *rlspb.Response, err error) {
 	defer r.count(&out, &err)
@@ -152,10 +147,8 @@ func (r *Server) answer(ctx context.Context, in *rlspb.Request, m method) (out *
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
-	if from.conn != nil { // exempt from eviction during the call
-		from.conn.Slot.Begin()
-		defer from.conn.Slot.End()
-	}
+	from.conn.Slot.Begin() // exempt from eviction during the call
+	defer from.conn.Slot.End()
 	return r.decide(u, from.text, in, m)
 }
 
@@ -220,19 +213,14 @@ func (r *Server) read(in *rlspb.Request) (call, error) {
 
 // senderOf returns the client, the authorization header and the certificate of a call.
 func senderOf(ctx context.Context) (from *sender, login string, cert *x509.Certificate) {
-	if p, ok := grpcpeer.FromContext(ctx); ok {
-		from, _ = p.Addr.(*sender)
-		if secure, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(secure.State.PeerCertificates) > 0 {
-			cert = secure.State.PeerCertificates[0]
-		}
-	}
-	if from == nil { // of no connection
-		from = &sender{login: service.NewLoginMemory()}
+	p, _ := grpcpeer.FromContext(ctx)
+	if secure, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(secure.State.PeerCertificates) > 0 {
+		cert = secure.State.PeerCertificates[0]
 	}
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
 		login = given[0]
 	}
-	return from, login, cert
+	return p.Addr.(*sender), login, cert
 }
 
 func (q *rlsRequest) operations() []engine.Op { return q.Ops }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,37 +40,24 @@ const (
 // httpCheck answers proxies that ask whether to admit a request. See docs/http.md.
 type httpCheck struct {
 	*service.Service
-	open bool // every client may ask
-	// running is read-locked during a decision. close locks it to set closed, so no later check reaches the limiter.
-	running sync.RWMutex
-	closed  bool
-	warned  atomic.Int64 // when warnPeer logged, in Unix seconds
+	*gate
+	open   bool         // every client may ask
+	warned atomic.Int64 // when warnPeer logged, in Unix seconds
 }
 
 // newHTTPCheck returns nil if the check is off.
-func newHTTPCheck(s *service.Service, who string) *httpCheck {
+func newHTTPCheck(s *service.Service, g *gate, who string) *httpCheck {
 	if who == CheckOff {
 		return nil
 	}
-	return &httpCheck{Service: s, open: who == CheckOpen}
-}
-
-func (h *httpCheck) close() {
-	h.running.Lock()
-	defer h.running.Unlock()
-	h.closed = true
+	return &httpCheck{Service: s, gate: g, open: who == CheckOpen}
 }
 
 // ServeHTTP answers one check. A malformed check is never admitted.
 func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if forAnotherSite(r) && mayBeBrowsers(r) {
-		h.reject(w, http.StatusForbidden, errAnotherSite)
-		return
-	}
-	u, err := h.asker(r)
-	if err != nil {
-		refuseLogin(w, err)
+	u, ok := h.asker(w, r)
+	if !ok {
 		return
 	}
 	q, err := readCheck(r)
@@ -120,19 +106,27 @@ func (h *httpCheck) warnPeer(r *http.Request) {
 const errAnotherSite = resp.Error("ERR a browser sent this request for a page of another site, but only proxies may " +
 	"ask here; a proxy that passes on its client's Connection header must add X-Forwarded-For or X-Original-URI")
 
-// asker returns the user who sends a check, or nil if every client may ask. If no user needs a password, the
-// Authorization header does not concern weir, because proxies forward their clients' headers.
-func (h *httpCheck) asker(r *http.Request) (*acl.User, error) {
-	users := h.Users.Load()
-	switch {
-	case h.open:
-		return nil, nil
-	case users.Open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
-		return nil, errNotThisMachine
-	case users.Open():
-		return users.Get(acl.DefaultUser), nil
+// asker returns the user who sends a check, or nil if every client may ask. It refuses other senders. If no user needs
+// a password, the Authorization header does not concern weir, because proxies forward their clients' headers.
+func (h *httpCheck) asker(w http.ResponseWriter, r *http.Request) (u *acl.User, ok bool) {
+	if forAnotherSite(r) && mayBeBrowsers(r) {
+		h.reject(w, http.StatusForbidden, errAnotherSite)
+		return nil, false
 	}
-	return httpUser(h.Service, r)
+	var err error
+	switch users := h.Users.Load(); {
+	case h.open:
+	case !users.Open():
+		u, err = httpUser(h.Service, r)
+	case fromThisMachine(r) && (namesThisMachine(r) || !mayBeBrowsers(r)):
+		u = users.Get(acl.DefaultUser)
+	default:
+		err = errNotThisMachine
+	}
+	if err != nil {
+		refuseLogin(w, err)
+	}
+	return u, err == nil
 }
 
 // reject answers a check that was not executed.

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"github.com/weir-project/weir/httpfields"
 	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
@@ -60,13 +59,8 @@ func (h *Server) ServeEnvoys(e Envoys) {
 // answerJSON answers a call in JSON.
 func (h *httpCheck) answerJSON(w http.ResponseWriter, r *http.Request, e Envoys) {
 	w.Header().Set("Cache-Control", "no-store")
-	if forAnotherSite(r) && mayBeBrowsers(r) {
-		h.reject(w, http.StatusForbidden, errAnotherSite)
-		return
-	}
-	u, err := h.asker(r)
-	if err != nil {
-		refuseLogin(w, err)
+	u, ok := h.asker(w, r)
+	if !ok {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallBytes))
@@ -92,7 +86,6 @@ func (h *httpCheck) answerJSON(w http.ResponseWriter, r *http.Request, e Envoys)
 	case s.Code() == codes.PermissionDenied:
 		writePlain(w, http.StatusForbidden, s.Message())
 	case err != nil:
-		w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
 		writePlain(w, http.StatusServiceUnavailable, s.Message())
 	default:
 		w.Header().Set("Content-Type", "application/json")

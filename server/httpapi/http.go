@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -44,13 +45,26 @@ const (
 type Server struct {
 	server *http.Server
 	conns  *webConns
-	check  *httpCheck // nil: off
-	// commands executes the commands of the page.
+	gate
+	check    *httpCheck // nil: off
 	commands *pageCommander
 	past     *history
 	probes   *probes
 	mux      *http.ServeMux
 	page     *page
+}
+
+// gate lets requests use the limiter until it is closed.
+type gate struct {
+	running sync.RWMutex // read-locked while a request uses the limiter
+	closed  bool
+}
+
+// close waits for the requests that use the limiter.
+func (g *gate) close() {
+	g.running.Lock()
+	defer g.running.Unlock()
+	g.closed = true
 }
 
 // New returns the HTTP server of s. Probes and metrics require no password, so the caller must control access to the
@@ -68,10 +82,8 @@ func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) 
 		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
 		ErrorHandling: promhttp.ContinueOnError,
 	})})
-	h := &Server{
-		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, past: newHistory(s),
-		probes: &probes{Service: s}, mux: mux,
-	}
+	h := &Server{past: newHistory(s), probes: &probes{Service: s}, mux: mux}
+	h.check, h.commands = newHTTPCheck(s, &h.gate, check), &pageCommander{s, &h.gate, by}
 	h.page = &page{s, h.commands, h.past}
 	mux.HandleFunc("GET /readyz", h.probes.answer)
 	h.page.handle(mux)
@@ -80,15 +92,12 @@ func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) 
 	if rest {
 		most = CheckMaxConns
 	}
-	if h.check == nil {
-		mux.HandleFunc(checkPath, checkIsOff)
-		mux.HandleFunc(checkPath+"/", checkIsOff)
-	}
+	answer := http.Handler(http.HandlerFunc(checkIsOff))
 	if h.check != nil {
-		mux.Handle(checkPath, h.check)
-		mux.Handle(checkPath+"/", h.check)
-		most, headerBytes = CheckMaxConns, MaxCheckHeaderBytes
+		answer, most, headerBytes = h.check, CheckMaxConns, MaxCheckHeaderBytes
 	}
+	mux.Handle(checkPath, answer)
+	mux.Handle(checkPath+"/", answer)
 	h.conns = newWebConns(most, &s.Wire.EvictedHTTP)
 	h.server = &http.Server{
 		ConnContext:       h.conns.admit,
@@ -124,10 +133,7 @@ func (h *Server) Serve(ln net.Listener) error {
 func (h *Server) Close() error {
 	err := h.server.Close()
 	h.past.close()
-	h.commands.close()
-	if h.check != nil {
-		h.check.close()
-	}
+	h.gate.close()
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
@@ -37,17 +36,8 @@ type Hand interface {
 // log.
 type pageCommander struct {
 	*service.Service
+	*gate
 	hand Hand
-	// running is read-locked while a command runs. close locks it to set closed, so no later command reaches the
-	// limiter.
-	running sync.RWMutex
-	closed  bool
-}
-
-func (p *pageCommander) close() {
-	p.running.Lock()
-	defer p.running.Unlock()
-	p.closed = true
 }
 
 // answer accepts {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or {"error": "..."}. A page of another host

@@ -17,7 +17,8 @@ func laravel() *dialect {
 		name: "Laravel", registry: "Packagist",
 		native: "RL.FIXED key window max FIRST; RL.ACQUIRE key max ttl HOLDER owner",
 		scripts: []*Script{
-			{ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw", Check: ifAbsentFor(1000), Reply: replyStatus,
+			{ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw",
+				Check: livesFor(engine.TextIfAbsent, 1, 1000), Reply: replyStatus,
 				texts: []scriptText{{"a08c9c69b7c07ae2485190873b90d128a23e502d", "11.39.0 to 13.26.0"}}},
 			{ID: engine.TextDrop, Name: "releaseLock", Keys: 1, Args: "v", Reply: ReplyOne,
 				texts: []scriptText{{"647c65a442733a1aa440f99908d249d13b4d6c4a", "11.39.0 to 13.26.0"}}},

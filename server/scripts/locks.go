@@ -59,7 +59,7 @@ func lengthen(name string, text scriptText) *Script {
 		ID: engine.TextSwap, Name: name, Keys: 1, Args: "vw", Reply: ReplyOne, texts: []scriptText{text},
 		Check: func(call *engine.Script, argv [][]byte) error {
 			call.Values[1] = call.Values[0]
-			return livesFor(call, 0, 1, 1, argv)
+			return livesFor(0, 1, 1)(call, argv)
 		},
 	}
 }

@@ -25,15 +25,13 @@ func replyNothing(w resp.Reply, _ [4]int64) { w.Null() }
 
 func ReplyOne(w resp.Reply, words [4]int64) { w.Int(words[0]) }
 
-func replyPair(w resp.Reply, words [4]int64) {
-	w.Array(2)
-	w.Int(words[0])
-	w.Int(words[1])
-}
+func replyPair(w resp.Reply, words [4]int64)  { replyInts(w, words[:2]) }
+func replyThree(w resp.Reply, words [4]int64) { replyInts(w, words[:3]) }
+func replyFour(w resp.Reply, words [4]int64)  { replyInts(w, words[:]) }
 
-func replyThree(w resp.Reply, words [4]int64) {
-	w.Array(3)
-	for _, n := range words[:3] {
+func replyInts(w resp.Reply, words []int64) {
+	w.Array(len(words))
+	for _, n := range words {
 		w.Int(n)
 	}
 }
@@ -90,13 +88,6 @@ func replyWholeWindow(i int) func(resp.Reply, [4]int64) {
 			return
 		}
 		replyPair(w, [4]int64{engine.Truncate(math.Float64frombits(uint64(words[i]))), words[0]})
-	}
-}
-
-func replyFour(w resp.Reply, words [4]int64) {
-	w.Array(4)
-	for _, n := range words {
-		w.Int(n)
 	}
 }
 

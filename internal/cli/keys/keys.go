@@ -30,7 +30,7 @@ type Command struct {
 
 // AfterApply selects the database.
 func (k *Command) AfterApply() error {
-	k.Selected = k.Number
+	k.Select(&k.Flags)
 	return nil
 }
 

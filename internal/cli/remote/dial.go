@@ -33,14 +33,16 @@ type Flags struct {
 	TLSCertFile string `name:"tls-cert-file" env:"-" placeholder:"FILE" help:"Certificate to show to a server that requires one."`
 	TLSKeyFile  string `name:"tls-key-file" env:"-" placeholder:"FILE" help:"Private key of the certificate."`
 
-	// Selected is the database of the connection. A command that has the flag Database sets it.
-	Selected int `kong:"-"`
+	database int // of the connection; see Database.Select
 }
 
 // Database is the flag of commands that work on the keys of one database.
 type Database struct {
 	Number int `name:"database" env:"-" placeholder:"N" help:"Number of the database that has the keys, 0 to 15; 0 unless given."`
 }
+
+// Select makes later connections work in the database.
+func (d *Database) Select(f *Flags) { f.database = d.Number }
 
 // Dial connects and logs in.
 func (f *Flags) Dial(addr, password string) (redis.Conn, error) {
@@ -62,7 +64,7 @@ func (f *Flags) DialWith(addr, password string, config *tls.Config) (redis.Conn,
 	options := []redis.DialOption{
 		redis.DialUsername(f.User), redis.DialPassword(password), redis.DialConnectTimeout(dialTimeout),
 		redis.DialReadTimeout(replyTimeout), redis.DialWriteTimeout(replyTimeout),
-		redis.DialUseTLS(config != nil), redis.DialTLSConfig(config), redis.DialDatabase(f.Selected),
+		redis.DialUseTLS(config != nil), redis.DialTLSConfig(config), redis.DialDatabase(f.database),
 	}
 	conn, err := redis.Dial("tcp", addr, options...)
 	if err != nil {
