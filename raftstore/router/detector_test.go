@@ -63,11 +63,16 @@ const (
 	movesLine  = "leadership of a group moves"
 )
 
+// cutHeartbeat is long, so that no node of a busy machine goes without a turn for as long. Its leaders would rightly be
+// replaced.
+const cutHeartbeat = 1500 * time.Millisecond
+
 // newCutTier returns a tier whose network can be cut, a node that leads some group, and the logs of all nodes.
 func newCutTier(t *testing.T, mistakes faults.Set) (c *tier, network *cuts, leader int, log *logtest.Buffer) {
 	network, log = &cuts{lost: map[[2]string]bool{}}, &logtest.Buffer{}
 	c = newTier(t, 3, 4, func(o *raftstore.Options) {
 		o.Logger, o.Faults = slog.New(slog.NewTextHandler(log, nil)), mistakes
+		o.Heartbeat = cutHeartbeat
 		from := o.RaftAddr
 		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
