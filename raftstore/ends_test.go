@@ -27,7 +27,7 @@ func awaitEvents(t *testing.T, n *raftstore.Node, last uint64) {
 // end and its event. The nodes have different numbers of shards, and their logs stay equal.
 func TestEndsAreToldExactlyOnce(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.TestClock, o.Table.Shards = true, 1<<(3*i)
+		o.TestClock, o.Heartbeat, o.Table.Shards = true, busy, 1<<(3*i)
 	})
 	leader, _ := c.leader()
 	c.decideOn(leader, notifying("p", 1<<40, ""))

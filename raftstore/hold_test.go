@@ -90,7 +90,7 @@ func TestAlternativesOutliveTheirLeader(t *testing.T) {
 // TestATestClockMovesByTheLog checks that the test clock moves only through log entries, and that concurrent moves
 // add up.
 func TestATestClockMovesByTheLog(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, time.Second })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, busy })
 	leader, at := c.leader()
 	c.decideOn(leader, quota("key", 1))
 	before := leader.Now()
@@ -121,7 +121,7 @@ func TestATestClockMovesByTheLog(t *testing.T) {
 
 // TestHoldsEndOnEveryNode checks that a hold ends at the same limiter time on every node.
 func TestHoldsEndOnEveryNode(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, busy })
 	leader, _ := c.leader()
 	c.decideOn(leader, setPolicy("org", 100))
 	for i := range 50 {
