@@ -25,7 +25,8 @@ type metricsForm struct {
 
 const (
 	// pageShare is the part of the time that making pages of one form may take: one in pageShare. pageBurst is how much
-	// it may take at once after a pause.
+	// it may take at once after a pause. A page that took longer, on a machine that has much more to do than it can,
+	// still leaves no greater debt. So no page is older than pageBurst * pageShare, ten seconds.
 	pageShare = 20
 	pageBurst = 500 * time.Millisecond
 )
@@ -65,7 +66,7 @@ func (f *metricsForm) page(maker http.Handler, r *http.Request) *madePage {
 	}
 	page := &madePage{header: http.Header{}, status: http.StatusOK}
 	maker.ServeHTTP(page, r)
-	f.left -= time.Since(begun)
+	f.left = max(f.left-time.Since(begun), -pageBurst)
 	f.last = page
 	return page
 }
