@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +58,7 @@ const ServiceName = "envoy.service.ratelimit.v3.RateLimitService"
 // Server implements Envoy's rate limit service, version 3, over gRPC. See docs/http.md.
 type Server struct {
 	*service.Service
-	grpc  *grpc.Server
+	grpc  func() *grpc.Server // starts its workers at the first call
 	Conns *rlsConns
 	known bool // clients present a certificate
 
@@ -98,28 +99,34 @@ func New(s *service.Service, config *tls.Config) *Server {
 		r.known = config.ClientAuth == tls.RequireAndVerifyClientCert
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
-	r.grpc = grpc.NewServer(options...)
-	register := func(service string, methods ...grpc.MethodDesc) {
-		r.grpc.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: methods}, r)
-	}
-	healthpb.RegisterHealthServer(r.grpc, health{of: r})
-	register(ServiceName, grpc.MethodDesc{MethodName: "ShouldRateLimit", Handler: handler(takes)})
-	register(KuadrantName, grpc.MethodDesc{MethodName: "CheckRateLimit", Handler: handler(looks)},
-		grpc.MethodDesc{MethodName: "Report", Handler: handler(reports)})
+	r.grpc = sync.OnceValue(func() *grpc.Server { return r.register(grpc.NewServer(options...)) })
 	return r
+}
+
+// register adds the services to a server, and returns it.
+func (r *Server) register(s *grpc.Server) *grpc.Server {
+	add := func(service string, methods ...grpc.MethodDesc) {
+		s.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: methods}, r)
+	}
+	healthpb.RegisterHealthServer(s, health{of: r})
+	add(ServiceName, grpc.MethodDesc{MethodName: "ShouldRateLimit", Handler: handler(takes)})
+	add(KuadrantName, grpc.MethodDesc{MethodName: "CheckRateLimit", Handler: handler(looks)},
+		grpc.MethodDesc{MethodName: "Report", Handler: handler(reports)})
+	return s
 }
 
 // Serve answers calls from ln until Shutdown, and then returns nil. It owns ln.
 func (r *Server) Serve(ln net.Listener) error {
-	return r.grpc.Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
+	return r.grpc().Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
 }
 
 // Shutdown accepts no further calls and waits for running ones until ctx ends. When it returns, no call reaches the
 // limiter.
 func (r *Server) Shutdown(ctx context.Context) {
-	cut := context.AfterFunc(ctx, r.grpc.Stop)
+	s := r.grpc()
+	cut := context.AfterFunc(ctx, s.Stop)
 	defer cut()
-	r.grpc.GracefulStop()
+	s.GracefulStop()
 }
 
 // handler adapts a method to package grpc.
