@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
@@ -220,6 +221,9 @@ func runTakeFirst(s *Session, args [][]byte) {
 	n, _ := scriptKeys(args[2:]) // the plan has checked the numbers of keys and arguments
 	keys, argv := args[3:3+n], args[3+n:]
 	ms, err := readLifetime(s.srv, "set", "EX", argv[1])
+	if u := s.limits; u != nil && slices.ContainsFunc(keys, func(key []byte) bool { return !u.MayUse(key) }) {
+		err = s.srv.Refused(service.ErrNoKey) // before any key is taken, as in Redis
+	}
 	taken := false
 	for i := 0; i < n && err == nil && !taken; i++ {
 		err = s.decideApart(func() error {

@@ -132,6 +132,8 @@ func TestKeysOfScripts(t *testing.T) {
 	}
 	require.Greater(t, refused, 10)
 	require.Equal(t, refused, ran)
+	require.Equal(t, "-"+string(service.ErrNoKey), c.say("EVALSHA "+funnel+" 2 app:free other app: 60 me"))
+	require.Equal(t, "app:1", c.say("EVALSHA "+funnel+" 1 app:free app: 60 me"), "the refused call took no key")
 }
 
 // nameKeys changes the keys of a call to those that the script accepts at the window with this number.
