@@ -8,8 +8,8 @@ import (
 )
 
 // Three programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill by the
-// program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
-// Lua's tostring, which rounds them. MarketTake, the script of a marketplace, writes them unrounded.
+// program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of Lua's tostring, which
+// rounds them. MarketTake, the script of a marketplace, and TraefikTake, that of a proxy, write them unrounded.
 
 // Log entries and stores contain these numbers and shapes, so they never change.
 const (

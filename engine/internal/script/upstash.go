@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// @upstash/ratelimit sends its own time in milliseconds. Its sliding window counts in aligned windows, each under a key
-// of its own, and weights the window before the present one. Its token bucket is a hash.
+// @upstash/ratelimit sends the time of the client in milliseconds. Its sliding window counts in aligned windows, each
+// under its own key, and a part of the window before the present one counts too. Its token bucket is a hash.
 
 // Log entries and stores contain these numbers and shapes, so they never change.
 const (

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Redis::throttle of Laravel keeps a window of its own clock in a hash. Its scripts compare times as texts, so any
-// fraction of a second is the same. Here the time is the whole seconds, and half a second if it has a fraction.
+// Laravel's Redis::throttle keeps a window in a hash, by the clock of the client. Its scripts compare times as texts, so
+// all fractions of a second are equal. Here a time has its whole seconds, and half a second more if it has a fraction.
 const (
 	DurationTake ID = 57 + iota // now s, whole now s, window s, limit
 	DurationLook
