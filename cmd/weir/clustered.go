@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -53,8 +54,14 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 // soloID is the id of the node in a cluster of one.
 const soloID = "solo"
 
-// openNode starts the limiter that the flags describe: alone or in a cluster.
-func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing.Traces) (node, error) {
+// openNode bounds the heap and starts the limiter that the flags describe: alone or in a cluster.
+func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces) (node, error) {
+	memory := machineMemory(os.DirFS("/"))
+	limitHeap(memory)
+	collector := watchCollector()
+	if s.clustered() || s.servesEnvoys() {
+		defer collector.most.Store(maxSpareGarbage) // not while the state is loaded
+	}
 	if !s.clustered() {
 		return orNil(persistence.Open(s.nodeOptions(log, memory)))
 	}

@@ -32,6 +32,9 @@ type xdsFlags struct {
 	EnvoyXDSServerName string `name:"envoy-xds-server-name" placeholder:"NAME" help:"Name in the control plane's certificate, if not the host of --envoy-xds."`
 }
 
+// servesEnvoys reports whether Envoys can ask this server, at a port or a Unix socket.
+func (s *serveCmd) servesEnvoys() bool { return s.RLS != "" || s.RLSSocket != "" }
+
 // checkEnvoy refuses flags of Envoy's rate limit service that would have no effect.
 func (s *serveCmd) checkEnvoy() error {
 	secured := s.EnvoyXDSCertFile != "" || s.EnvoyXDSKeyFile != "" || s.EnvoyXDSServerName != ""
@@ -39,9 +42,9 @@ func (s *serveCmd) checkEnvoy() error {
 	switch {
 	case len(s.EnvoyConfig) > 0 && s.EnvoyXDS != "":
 		return errors.New("--envoy-config and --envoy-xds both have the limits for --rls: give one of them")
-	case len(s.EnvoyConfig) > 0 && s.RLS == "" && s.RLSSocket == "":
+	case len(s.EnvoyConfig) > 0 && !s.servesEnvoys():
 		return errors.New("--envoy-config has the limits for --rls, which is missing: give --rls, like 127.0.0.1:6382")
-	case s.EnvoyXDS != "" && s.RLS == "" && s.RLSSocket == "":
+	case s.EnvoyXDS != "" && !s.servesEnvoys():
 		return errors.New("--envoy-xds has the limits for --rls, which is missing: give --rls, like 127.0.0.1:6382")
 	case len(s.EnvoyConfig) == 0 && s.EnvoyXDS == "" && (s.EnvoyMergeDomains || s.EnvoyFields):
 		return errors.New("--envoy-merge-domains and --envoy-fields need --envoy-config or --envoy-xds")

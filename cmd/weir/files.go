@@ -43,7 +43,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 // ports.
 func (s *serveCmd) besidesClients() uint64 {
 	taken := uint64(spareFiles)
-	if s.RLS != "" || s.RLSSocket != "" {
+	if s.servesEnvoys() {
 		taken += envoyrls.MaxConns
 	}
 	if (s.HTTP != "" || s.HTTPSocket != "") && (s.HTTPCheck != httpapi.CheckOff || s.HTTPREST) {

@@ -122,17 +122,10 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, at.close())
 	}
 	defer traces.Close(log)
-	memory := machineMemory(os.DirFS("/"))
-	limitHeap(memory)
-	collector := watchCollector()
-	node, err := s.openNode(log, memory, at, traces)
+	node, err := s.openNode(log, at, traces)
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	if s.clustered() || s.RLS != "" {
-		collector.most.Store(maxSpareGarbage)
-	}
-
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	srv, err := server.New(s.serverConfig(log, password, at, traces, stop), node)
