@@ -6,8 +6,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Laravel's Redis::throttle keeps a window in a hash, by the clock of the client. Its scripts compare times as texts, so
-// all fractions of a second are equal. Here a time has its whole seconds, and half a second more if it has a fraction.
+// Laravel's Redis::throttle keeps a window in a hash, by the clock of the client. Its scripts compare times as texts,
+// so all fractions of a second are equal. Here a time has its whole seconds, and half a second more if it has a
+// fraction.
 const (
 	DurationTake ID = 57 + iota // now s, whole now s, window s, limit
 	DurationLook
