@@ -16,6 +16,13 @@ type State interface {
 	reads
 }
 
+// Spread is a State some of whose groups are on other nodes only. Their reads may fail, and a State returns no errors.
+type Spread interface {
+	// Reading returns the State for one read of one caller. It calls failed with each error, and the result of a read
+	// that failed is worth nothing. Reads of groups on other nodes are linearizable by themselves.
+	Reading(failed func(error)) State
+}
+
 // View is a State as clients of one database see it. It has keys of this database only, by the names that clients send.
 // A Reader gives views that are linearizable, or whose age is known.
 type View interface {

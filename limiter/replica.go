@@ -71,6 +71,8 @@ type Topology struct {
 	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in order of their ids
+	// Replicas is the number of nodes that shall have a replica of each group; 0: every node has one of every group.
+	Replicas int
 	// Groups are the Raft groups of the cluster in the order of their slots, at least one. The fields from Leader to
 	// CommitIndex describe the first one.
 	Groups []Group
@@ -85,6 +87,19 @@ type Group struct {
 	AppliedIndex uint64 // of this node
 	CommitIndex  uint64 // as known to this node
 	Ended        string // why this node's replica of the group has ended; "": it has not
+	// Away tells that this node has no replica of the group, and knows it from the reports of other nodes. AppliedIndex
+	// is then that of the leader.
+	Away bool
+	// Members are the nodes that have a replica of the group, in order of their ids; nil while they are unknown. A node
+	// that only follows the first group has none.
+	Members []GroupMember
+}
+
+// GroupMember is a node that has a replica of a group.
+type GroupMember struct {
+	ID         string
+	Voter      bool   // it has caught up, and counts for majorities
+	LagEntries uint64 // committed entries that it has not applied, as of its last message
 }
 
 // Member is one node of a cluster.
@@ -92,13 +107,14 @@ type Member struct {
 	ID           string
 	ClientAddr   string // host:port for clients, empty while unknown
 	RaftAddr     string // host:port for the other nodes
-	Voter        bool   // in every group
+	Voter        bool   // in every group of which it shall have a replica, at least one
 	Up           bool
 	AppliedIndex uint64
 	LastHeard    time.Duration // time since the last message
 	LagEntries   uint64        // committed entries not applied in its worst group, as of its last message
 	ClockAhead   time.Duration // its wall clock minus the observer's, accurate to about a round trip
 	Format       byte          // the newest form of the log that the member reads; 0: unknown
+	Zone         string        // of --zone; "": none, or unknown
 	WebURL       string        // URL of its web page; "": not reachable from other machines, or unknown
 }
 
@@ -183,6 +199,11 @@ func (t *Topology) Leaderless() (n int) {
 		}
 	}
 	return n
+}
+
+// Has reports whether a node has a replica of the group.
+func (g *Group) Has(id string) bool {
+	return slices.ContainsFunc(g.Members, func(m GroupMember) bool { return m.ID == id })
 }
 
 // LeadersText names the nodes that lead the groups, and says how many groups have no known leader. leaders has the ids
