@@ -260,6 +260,7 @@ var walls = []wall{
 			"raftstore/internal/raftlog raftstore/internal/timers",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
+	{"raftstore/placement", "", "decides where replicas are, and reads and moves nothing"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
 			"raftstore/internal/failure raftstore/internal/host raftstore/peer",
