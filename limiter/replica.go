@@ -52,9 +52,19 @@ type Replica interface {
 	LenOf(slot uint16, database int) int64
 	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
 	TransferGroup(group int, to string) error
+	// MoveReplica makes the next step of moving a replica of a group, counted from 0, between two nodes. The caller
+	// repeats the call until the move is done. With from "" the group gets one more replica, if it has fewer than
+	// Topology.Replicas. With to "" it loses one that it has too many.
+	MoveReplica(group int, from, to string) (Move, error)
 	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups, unless the group is
 	// the first one: a node that leaves the first group soon leaves every other. It is for tests.
 	RemoveFromGroup(id string, group int) error
+}
+
+// Move is the state of a move of a replica.
+type Move struct {
+	Done bool
+	Step string // what has begun, for people
 }
 
 // UnknownAge is the result of Replica.StaleFor while the age is unknown. It exceeds every possible age.

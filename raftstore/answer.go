@@ -41,6 +41,22 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	return calls.Refused, []byte("this version of weir does not know this call")
 }
 
+// AnswerGuest handles a call of a host that has no replica of this group. On a follower the leader carries it out.
+func (n *Node) AnswerGuest(from peer.Identity, method byte, payload []byte) (byte, []byte) {
+	switch method {
+	case calls.Decide:
+		if status, answer := n.pipeline.AnswerDecide(payload); status != calls.NotLeader {
+			return status, answer
+		}
+		return n.pipeline.RelayDecide(payload)
+	case calls.Clear:
+		return calls.Reply(nil, n.Clear())
+	case calls.Admin:
+		return calls.Reply(nil, decoded(payload, n.membership.Give))
+	}
+	return calls.Refused, []byte("this version of weir does not know this call")
+}
+
 // decoded decodes the argument of a call, and acts on it.
 func decoded[T any](payload []byte, act func(T) error) error {
 	var argument T
@@ -69,7 +85,7 @@ func (n *Node) status() host.Status {
 		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.logs.Times.Median()),
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
 		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
-		Groups: wire.CountGroups(n.Groups()),
-		Held:   host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
+		Groups: wire.CountGroups(n.Groups()), Replicas: n.Replicas(), Zone: o.Zone, Leads: n.leads(),
+		Held: host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
 }

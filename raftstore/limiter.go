@@ -65,6 +65,20 @@ func (n *Node) RemoveNode(id string) error {
 	return n.membership.Give(membership.Order{What: "remove", ID: id})
 }
 
+// AwaitQuiet returns when this node has answered the operations that it has, or after a second.
+func (n *Node) AwaitQuiet() { n.pipeline.AwaitQuiet() }
+
+// Promote gives a vote to a member that has caught up, and Demote takes it again. They are for the first group of a
+// cluster with Options.Replicas, whose other members only follow it.
+func (n *Node) Promote(id string) error {
+	return n.membership.Give(membership.Order{What: "promote", ID: id})
+}
+
+// Demote is described at Promote.
+func (n *Node) Demote(id string) error {
+	return n.membership.Give(membership.Order{What: "demote", ID: id})
+}
+
 // TransferLeadership transfers leadership to the node with the id to. If to is empty, the voter that has applied most
 // becomes the leader.
 func (n *Node) TransferLeadership(to string) error {

@@ -85,6 +85,7 @@ func newNode(o host.Options) *Node {
 		queue: queue.New(o.MaxValueBytes, o.Host.Window),
 		cluster: &membership.Cluster{
 			TestClock: o.TestClock, IDLifetimeNs: o.IDLifetimeNs(), Groups: o.Groups,
+			Replicas:    o.Replicas,
 			EventsBytes: cmp.Or(o.EventsBytes(), engine.DefaultEventsBytes),
 			BelongTo:    own.Identity.BelongTo, Log: own.Log, Fatal: own.Fatal,
 		},

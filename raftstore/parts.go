@@ -58,6 +58,7 @@ func (n *Node) newLeadership(m *fsm.FSM) *leadership.Leadership {
 		Self: o.NodeID, Group: o.Group, Groups: o.Groups, Heartbeat: o.Heartbeat, StalledAfter: o.StalledAfter,
 		Downtime:     persistence.Downtime{Credit: o.MaxDowntimeCredit, Step: o.MaxCalendarStep},
 		IDLifetimeNs: o.IDLifetimeNs(), EventsBytes: o.EventsBytes(), TestClock: o.TestClock,
+		Replicas: o.Replicas, Place: n.placer(),
 		Raft: n.raft, FSM: m, Queue: n.queue, Confirms: n.confirms, AppendTime: n.logs.Times.Median,
 		Agree: func() byte {
 			n.format.Agree()
@@ -86,8 +87,26 @@ func (n *Node) newMembership(m *fsm.FSM) *membership.Membership {
 	own, o := n.own, &n.own.Options
 	return membership.New(membership.Config{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, JoinAddrs: o.Join, Expect: o.Expect, Groups: o.Groups,
+		Replicas: o.Replicas, Zone: o.Zone,
 		Reads: o.Format, KeepsPromises: o.Durability != identity.Memory, First: o.First,
 		Raft: n.raft, FSM: m, Leadership: n.leadership, Format: n.format, ReadIndex: n.reads.ReadIndex,
 		Identity: own.Identity, Peers: own.Peers, Dial: own.Dial, Life: own.Lifetime, Log: own.Log, Fatal: own.Fatal,
 	})
+}
+
+// placer returns the function that places the groups of a new cluster, on the first of several groups.
+func (n *Node) placer() func() [][]string {
+	own, o := n.own, &n.own.Options
+	if o.Group > 0 || o.Groups == 1 {
+		return nil
+	}
+	return func() [][]string {
+		members, zones := n.raft.Servers(), map[string]string{}
+		for _, s := range members {
+			last, _ := own.Peers.Last(string(s.ID))
+			zones[string(s.ID)] = last.Zone
+		}
+		zones[o.NodeID] = o.Zone
+		return membership.Place(members, zones, o.Groups, o.Replicas)
+	}
 }

@@ -23,6 +23,22 @@ func (n *Node) Groups() int {
 // cluster.
 func (n *Node) ClusterGroups() (int, bool) { return n.own.Identity.ClusterGroups() }
 
+// Replicas returns how many replicas each group of the node's cluster shall have, or of the cluster that it would found;
+// see Options.
+func (n *Node) Replicas() int {
+	if replicas, ok := n.own.Identity.ClusterReplicas(); ok {
+		return replicas
+	}
+	return n.own.Options.Replicas
+}
+
+// Placed returns the nodes that found each group, by their ids in this group, which is the first one. It is nil while
+// this node does not know them.
+func (n *Node) Placed() [][]string {
+	s, _ := n.fsm.LastArrival()
+	return s.Founding.Placed
+}
+
 // Members returns the ids in the newest committed configuration that this node knows, or nil.
 func (n *Node) Members() []string { return consensus.IDs(n.fsm.Members()) }
 
@@ -69,4 +85,45 @@ func (n *Node) Consensus() limiter.Consensus {
 		Snapshots: n.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
 		Evicted: n.own.Port.Evicted(),
 	}
+}
+
+// leads returns the groups that the host leads, in the status of the first group.
+func (n *Node) leads() []host.Led {
+	if n.own.Options.Leads == nil {
+		return nil
+	}
+	return n.own.Options.Leads()
+}
+
+// Led describes the group, if this node leads it and serves.
+func (n *Node) Led() (led host.Led, ok bool) {
+	if n.leadership.Current.Load() == nil {
+		return led, false
+	}
+	applied, commit := n.Progress()
+	led = host.Led{
+		Group: n.own.Options.Group, Leader: n.own.Options.NodeID, Term: n.raft.CurrentTerm(), Applied: applied, Commit: commit,
+		Bytes: n.fsm.Table.Load().MemoryBytes(),
+	}
+	for _, m := range *n.own.Peers.Members.Load() {
+		led.Members = append(led.Members, host.LedMember{ID: m.ID, Addr: m.RaftAddr, Voter: m.Voter, Lag: m.LagEntries})
+	}
+	return led, true
+}
+
+// Reported is what a host has reported about the groups that it leads.
+type Reported struct {
+	Addr  string // of the host, as Options.RaftAddr
+	At    time.Time
+	Leads []host.Led
+}
+
+// Reports returns what the other hosts have reported last, from the exchange of status of this group, which is the first.
+func (n *Node) Reports() (all []Reported) {
+	for _, s := range n.raft.Servers() {
+		if last, ok := n.own.Peers.Last(string(s.ID)); ok {
+			all = append(all, Reported{last.RaftAddr, last.At, last.Leads})
+		}
+	}
+	return all
 }

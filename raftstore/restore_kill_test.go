@@ -58,7 +58,7 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	copies = append(copies, left{disk.CrashClone(vfs.CrashCloneCfg{}), false})
 	whole := 0
 	for _, left := range copies {
-		groups, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: left.fs, DataDir: "/data"})
+		groups, _, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: left.fs, DataDir: "/data"})
 		require.NoError(t, err)
 		if !ok && left.moves {
 			again := o
@@ -82,7 +82,7 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 
 // isWhole checks that a directory belongs to a member and has a complete image.
 func isWhole(t *testing.T, fs vfs.FS, dir string) {
-	_, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: fs, DataDir: dir})
+	_, _, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: fs, DataDir: dir})
 	require.NoError(t, err)
 	require.True(t, ok)
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: fs.PathJoin(dir, "table"), FS: fs,

@@ -1,6 +1,8 @@
 package raftstore
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -36,15 +38,16 @@ func OwnerOf(dir string) (nodeID string, err error) {
 	return id.NodeID, err
 }
 
-// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to. ok is false if the
+// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to, and how many replicas
+// each shall have. ok is false if the
 // directory belongs to no node, or if its node has not joined a cluster yet.
-func GroupsOf(o *Options) (groups int, ok bool, err error) {
+func GroupsOf(o *Options) (groups, replicas int, ok bool, err error) {
 	on := o.FS
 	if on == nil {
 		on = vfs.Default
 	}
 	id, found, err := identity.Read(on, o.DataDir)
-	return id.Groups.N(), found && id.ClusterID != "", err
+	return id.Groups.N(), id.Replicas, found && id.ClusterID != "", err
 }
 
 // GroupDir returns the data directory of a group in the data directory of its host. The first group uses the host's own
@@ -58,3 +61,43 @@ func GroupDir(hostDir string, group int) string {
 
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return identity.IsIncarnationOf(id, given) }
+
+// NewIncarnation returns the id of another incarnation of a node.
+func NewIncarnation(id string) string { return identity.NewIncarnation(id) }
+
+// Replica is what the data directory of a node says about its replica of a group.
+type Replica struct {
+	NodeID  string // of the node in the group; "": the node has never had a replica
+	Joined  bool   // the node has been a member
+	Removed bool   // the group has removed the node
+}
+
+// ReplicaIn returns what the data directory of the node with these options says about a group.
+func ReplicaIn(o Options, group int) (Replica, error) {
+	if o.Durability == Memory {
+		return Replica{}, nil
+	}
+	id, _, err := identity.Read(cmp.Or(o.FS, vfs.Default), GroupDir(o.DataDir, group))
+	return Replica{id.NodeID, id.Joined, id.Removed}, err
+}
+
+// DropState deletes the state of a replica that its group has removed. The identity stays, so that the node does not
+// open the replica again by itself.
+func DropState(o Options, group int) error {
+	if o.Durability == Memory {
+		return nil
+	}
+	fs, dir := cmp.Or(o.FS, vfs.Default), GroupDir(o.DataDir, group)
+	return errors.Join(fs.RemoveAll(fs.PathJoin(dir, identity.TableName)),
+		fs.RemoveAll(fs.PathJoin(dir, identity.PartName)))
+}
+
+// Renew lets a node that a group has removed join the group again, under a new id.
+func Renew(o Options, group int, id string) error {
+	if err := DropState(o, group); err != nil {
+		return err
+	}
+	return identity.Write(cmp.Or(o.FS, vfs.Default), GroupDir(o.DataDir, group), identity.Identity{
+		NodeID: id, Durability: string(cmp.Or(o.Durability, Fsync)),
+	})
+}

@@ -43,6 +43,9 @@ type clusterFlags struct {
 
 	Groups int `least:"1" default:"1" help:"Number of Raft groups of a new cluster, a power of two up to 1024. Each group decides for a part of the keys, under its own leader. The number is stored: later starts ignore the flag."`
 
+	Replicas int    `least:"0" default:"0" help:"Number of nodes that have a replica of each Raft group of a new cluster: 1, 3 or 5. With 0 every node has one of every group. The number is stored: later starts ignore the flag."`
+	Zone     string `placeholder:"NAME" help:"Where this node is, such as a zone of a data centre. The replicas of a group are in different zones where that is possible."`
+
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`
 	testFaults     `embed:""`
@@ -101,7 +104,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
 		MaxDecisionAge: s.MaxDecisionAge, MaxDowntimeCredit: s.MaxDowntimeCredit, MaxCalendarStep: s.MaxCalendarStep,
 		SnapshotBytes: int64(s.SnapshotBytes),
-		Table:         s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
+		Zone:          s.Zone, Table: s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
 		TestClock: s.TestClock, Logger: log, Faults: faults,
 	}
 	if o.NodeID == "" {
@@ -148,16 +151,16 @@ func advertised(listens, raftAddr string) string {
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	if o.Durability != raftstore.Memory {
 		// Opening the node reports an identity that cannot be read.
-		if groups, known, err := raftstore.GroupsOf(o); known && err == nil {
-			o.Groups = groups
+		if groups, replicas, known, err := raftstore.GroupsOf(o); known && err == nil {
+			o.Groups, o.Replicas = groups, replicas
 			return
 		}
 	}
-	o.Groups = f.Groups
-	if groups, ok := raftstore.LearnGroups(o); ok && groups != f.Groups {
-		o.Logger.Info("this node uses the number of Raft groups of the cluster that it joins, and not that of --groups",
-			"groups", groups, "flag", f.Groups)
-		o.Groups = groups
+	o.Groups, o.Replicas = f.Groups, f.Replicas
+	if groups, replicas, ok := raftstore.LearnGroups(o); ok && (groups != f.Groups || replicas != f.Replicas) {
+		o.Logger.Info("this node uses the numbers of Raft groups and replicas of the cluster that it joins, and not those "+
+			"of --groups and --replicas", "groups", groups, "replicas", replicas)
+		o.Groups, o.Replicas = groups, replicas
 	}
 }
 

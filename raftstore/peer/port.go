@@ -13,8 +13,8 @@ import (
 )
 
 // HostGroup is the number of the port for messages between two hosts that concern no single Raft group. No group has
-// this number. The host opens the port with Hub.Open and uses AnswerShared and AskShared. A host of an older weir
-// refuses these messages with ErrNoGroup.
+// this number. The host opens the port with Hub.Open and uses AnswerShared and AskShared, and calls about groups that
+// one of the hosts lacks. A host of an older weir refuses these messages with ErrNoGroup.
 const HostGroup = 1<<16 - 1
 
 // PortConfig configures the port of one group.
@@ -90,9 +90,9 @@ func (p *Port) end() {
 	}
 }
 
-// deliver passes an accepted connection to its service. The port HostGroup has none.
+// deliver passes an accepted connection to its service. The port HostGroup has no streams.
 func (p *Port) deliver(conn *trackedConn, service Service, from Identity) {
-	if p.group == HostGroup {
+	if p.group == HostGroup && service != CallService {
 		conn.Close()
 		return
 	}

@@ -40,7 +40,7 @@ func restored(t *testing.T, backup []byte, groups int) *router.Node {
 	_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: o.NodeID, RaftAddr: o.RaftAddr, Groups: groups,
 		Store: persistence.StoreOptions{Dir: o.DataDir, Logger: quiet}}, bytes.NewReader(backup))
 	require.NoError(t, err)
-	o.Groups, _, err = raftstore.GroupsOf(&o)
+	o.Groups, _, _, err = raftstore.GroupsOf(&o)
 	require.NoError(t, err)
 	n, err := router.Open(o)
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 			ops[i].High = true
 		}
 	}
-	return r.in(r.route(slot), func(g Group) error { return g.DecideAtomic(ops, out) })
+	return r.reach(r.route(slot), func(g reachable) error { return g.DecideAtomic(ops, out) })
 }
 
 // onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
@@ -166,7 +166,7 @@ func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
 	p := r.plans.Get().(*plan)
 	defer r.plans.Put(p)
 	if only := p.divide(r, ops); only != nowhere {
-		return r.in(only, func(g Group) error { return g.Decide(ops, out) })
+		return r.reach(only, func(g reachable) error { return g.Decide(ops, out) })
 	}
 	p.gather(ops)
 	defer p.release()
@@ -195,7 +195,7 @@ func (r *Router) decideParts(p *plan) {
 				continue
 			}
 		}
-		others.Go(func() { failIf(r.in(i, func(g Group) error { return g.Decide(ops, out) }), out) })
+		others.Go(func() { failIf(r.reach(i, func(g reachable) error { return g.Decide(ops, out) }), out) })
 	}
 	for _, w := range p.waits {
 		failIf(w.wait(), w.out)

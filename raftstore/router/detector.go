@@ -25,7 +25,8 @@ func (n *Node) watch() error {
 		Network: (*hosts)(n), Groups: (*replicas)(n), Log: n.options.Logger, Faults: n.options.Faults,
 	})
 	var err error
-	n.hosts, err = n.host.Hub.Open(peer.HostGroup, peer.PortConfig{Self: n.identity, Logger: n.options.Logger}, nil)
+	n.hosts, err = n.host.Hub.Open(peer.HostGroup, peer.PortConfig{Self: n.identity, Logger: n.options.Logger},
+		n.serveHosts)
 	if err != nil {
 		return err
 	}

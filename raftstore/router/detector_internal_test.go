@@ -48,7 +48,7 @@ func TestAnOlderHostHasNoDetector(t *testing.T) {
 // TestAQuestionAboutUnknownGroups checks that a host has no view of a group that does not exist, whatever another host
 // asks.
 func TestAQuestionAboutUnknownGroups(t *testing.T) {
-	n := &Node{Router: New([]replica{{why: raftstore.ErrRemoved}}, slog.New(slog.DiscardHandler), faults.Set{})}
+	n := &Node{Router: New([]replica{{why: raftstore.ErrRemoved}}, 0, slog.New(slog.DiscardHandler), faults.Set{})}
 	defer n.Router.Close()
 	for _, group := range []int{-1, 0, 1, 1 << 40} {
 		_, ok := (*replicas)(n).View(group)

@@ -7,10 +7,11 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// replica is what this node has of a group: the group, or the reason why it has ended here. Other nodes have an ended
-// group.
+// replica is what this node has of a group: the group, or the reason why it has ended here, or the way to it. Other
+// nodes have a group that has ended here or is away.
 type replica struct {
-	live Group // nil: it has ended
+	live Group // nil: it has ended, or is away
+	away *away // nil: other nodes are not asked
 	why  error
 	last limiter.Group // as the node last knew the group, without a leader
 }
@@ -20,6 +21,10 @@ func (r *Router) group(number int) (Group, error) {
 	if g := r.all()[number].live; g != nil {
 		return g, nil
 	}
+	if m := r.all()[number]; m.why == nil && m.away != nil {
+		return nil, fmt.Errorf("%w: group %d has no replica on this node: send the command to another node",
+			limiter.ErrClusterDown, number)
+	}
 	return nil, fmt.Errorf("%w: group %d has ended on this node: send the command to another node",
 		limiter.ErrClusterDown, number)
 }
@@ -27,6 +32,24 @@ func (r *Router) group(number int) (Group, error) {
 // in calls a group, unless it has ended.
 func (r *Router) in(number int, call func(Group) error) error {
 	g, err := r.group(number)
+	if err != nil {
+		return err
+	}
+	return call(g)
+}
+
+// at returns a group, wherever its replicas are.
+func (r *Router) at(number int) (reachable, error) {
+	m := r.all()[number]
+	if m.live == nil && m.away != nil {
+		return m.away, nil
+	}
+	return r.group(number)
+}
+
+// reach calls a group, wherever its replicas are.
+func (r *Router) reach(number int, call func(reachable) error) error {
+	g, err := r.at(number)
 	if err != nil {
 		return err
 	}

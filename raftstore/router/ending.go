@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
@@ -36,15 +37,23 @@ func (n *Node) endGroups() {
 		case <-n.stop:
 			return
 		case e := <-n.endings:
-			groups := slices.Clone(n.all())
-			groups[e.group] = replica{why: e.why, last: n.lastKnown(e.group, e.why)}
-			if err := noneLeft(groups); err != nil {
+			last := n.lastKnown(e.group, e.why)
+			moved := e.group > 0 && n.replicas > 0 && errors.Is(e.why, failure.ErrRemoved)
+			n.replace(e.group, func(m *replica) {
+				if m.live = nil; !moved {
+					m.why, m.last = e.why, last
+				}
+			})
+			if err := noneLeft(n.all()); err != nil {
 				n.fatal(err)
 				continue
 			}
-			n.groups.Store(&groups)
-			n.closing.Go(func() { n.closeLater(e.group) })
-			n.tell(e.group, e.why)
+			n.closing.Go(func() { n.closeLater(e.group, moved) })
+			if moved {
+				n.options.Logger.Info("a replica of a group has left this node", "group", e.group)
+			} else {
+				n.tell(e.group, e.why)
+			}
 		}
 	}
 }
@@ -55,16 +64,24 @@ func (n *Node) tell(group int, why error) {
 		"restart", failure.RestartAdvice(why, false))
 }
 
-// closeLater closes a group when no call is in progress, and releases its memory.
-func (n *Node) closeLater(group int) {
+// closeLater closes a group when no call is in progress, and releases its memory. The state of a replica that was moved
+// is deleted.
+func (n *Node) closeLater(group int, moved bool) {
 	select {
 	case <-time.After(drain(n.options.MaxDecisionAge)):
 	case <-n.stop:
 	}
-	if err := errors.Join(n.nodes[group].Close(), n.host.FreeLog()); err != nil {
+	err := n.nodes[group].Load().Close()
+	if moved {
+		err = errors.Join(err, raftstore.DropState(n.options, group))
+	}
+	if err = errors.Join(err, n.host.FreeLog()); err != nil {
 		n.options.Logger.Warn("a group that has ended was not closed cleanly", "group", group, "error", err)
 	}
-	n.nodes[group] = nil
+	n.nodes[group].Store(nil)
+	if moved {
+		n.ending[group].Store(false)
+	}
 }
 
 // fatal ends the process.

@@ -151,7 +151,7 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 
 // bringTo brings all other groups to a version, and returns how many of them do not have it.
 func (r *Router) bringTo(version uint64) (behind int) {
-	lacks := func(m replica) bool { return m.live == nil || m.live.SharedVersion() < version }
+	lacks := func(m replica) bool { return m.live == nil || m.live.SharedVersion() < version } // or it is away
 	if r.faults.Has(faults.FollowLater) || !slices.ContainsFunc(r.all(), lacks) {
 		return 0
 	}
@@ -160,11 +160,11 @@ func (r *Router) bringTo(version uint64) (behind int) {
 		r.log.Debug("the first group's shared items could not be read", "error", err)
 		return len(r.all()) - 1
 	}
-	for i, err := range r.forAll(func(i int, g Group) error {
+	for i, err := range r.forAll(func(i int, g reachable) error {
 		if i == 0 {
 			return nil
 		}
-		return r.bring(g, want)
+		return r.bringAnywhere(g, want)
 	}) {
 		if err != nil {
 			behind++
@@ -191,7 +191,7 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 		}
 		made = append(made, op)
 	}
-	for _, err := range r.forAll(func(i int, g Group) error {
+	for _, err := range r.forAll(func(i int, g reachable) error {
 		if i == 0 {
 			return nil
 		}

@@ -17,8 +17,8 @@ func (n *Node) Syncs() uint64 { return n.host.SharedLog.Appends() }
 
 // Joined reports whether all groups of the node have been in a committed configuration.
 func (n *Node) Joined() bool {
-	for _, node := range n.nodes {
-		if !node.Joined() {
+	for i := range n.nodes {
+		if !n.nodes[i].Load().Joined() {
 			return false
 		}
 	}

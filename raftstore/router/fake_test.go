@@ -182,7 +182,7 @@ func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 		g := &fakeGroup{table: engine.NewTable(engine.Options{}), slots: hashslot.OfGroup(i, n)}
 		fakes, groups = append(fakes, g), append(groups, g)
 	}
-	r := New(*liveGroups(groups...), slog.New(slog.DiscardHandler), faults.Set{})
+	r := New(*liveGroups(groups...), 0, slog.New(slog.DiscardHandler), faults.Set{})
 	r.bringFor = 0
 	t.Cleanup(r.Close)
 	return r, fakes

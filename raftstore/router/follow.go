@@ -58,6 +58,17 @@ func (r *Router) sharedAt(version uint64) (*engine.SharedItems, error) {
 	return first.Shared(), nil
 }
 
+// bringAnywhere brings a group to the first group's version, on a node that has a replica of it.
+func (r *Router) bringAnywhere(g reachable, want *engine.SharedItems) error {
+	switch g := g.(type) {
+	case Group:
+		return r.bring(g, want)
+	case *away:
+		return g.follow(want.Version)
+	}
+	panic("router: a group that is neither here nor away")
+}
+
 // bring brings a group to the first group's version. It goes on for bringFor.
 func (r *Router) bring(g Group, want *engine.SharedItems) (err error) {
 	for end := time.Now().Add(r.bringFor); ; {
@@ -157,7 +168,8 @@ func fitting(ops []engine.Op) int {
 	return len(ops)
 }
 
-// followFirst gives every group the shared items of the first one, on the node that leads the first group.
+// followFirst gives every group the shared items of the first one, on the node that leads the first group. If groups are
+// away from that node, each node does it for the groups that it leads, because every node follows the first group.
 func (r *Router) followFirst() {
 	tick := time.NewTicker(compareEvery)
 	defer tick.Stop()
@@ -182,13 +194,17 @@ type followed struct {
 // a change from the node that took the command. With all it compares the items of all groups.
 func (r *Router) compare(groups []followed, all bool) {
 	first, err := r.group(0)
-	if err != nil || !first.Topology().Leads() || beginOrder(first) != nil {
+	if err != nil || !r.mayCompare(first) {
 		clear(groups)
 		return
 	}
 	var want *engine.SharedItems
 	for i, g := range r.live() {
 		if i == 0 {
+			continue
+		}
+		if r.replicas > 0 && !g.Topology().Leads() {
+			groups[i] = followed{}
 			continue
 		}
 		state, last := &groups[i], (*comparison)(nil)
@@ -210,4 +226,13 @@ func (r *Router) compare(groups []followed, all bool) {
 				"group", i, "error", err)
 		}
 	}
+}
+
+// mayCompare reports whether this node compares groups with the first one. The leader of the first group begins the
+// order of shared items.
+func (r *Router) mayCompare(first Group) bool {
+	if first.Topology().Leads() {
+		return beginOrder(first) == nil
+	}
+	return r.replicas > 0 && first.SharedVersion() > 0
 }

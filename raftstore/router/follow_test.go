@@ -90,7 +90,7 @@ func shareOps(rnd *rand.Rand) engine.Op {
 func TestGroupsAreBehindAndNeverDifferent(t *testing.T) {
 	for seed := range uint64(40) {
 		a, groups := newTest(t, 4)
-		b := New(a.all(), a.log, a.faults)
+		b := New(a.all(), 0, a.log, a.faults)
 		b.bringFor = 0
 		var clients sync.WaitGroup
 		for c, r := range []*Router{a, b} {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ import (
 // TestANodeWithoutTheFirstGroupJoinsNoOther checks a node on which the first group had ended before the start. The node
 // was removed, so it must not join the groups in which it was not yet.
 func TestANodeWithoutTheFirstGroupJoinsNoOther(t *testing.T) {
-	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
+	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]atomic.Pointer[raftstore.Node], 2)}
 	o := n.ofGroup(1)
 	require.NotNil(t, o.First)
 	require.False(t, o.First.Joined())
@@ -34,7 +35,7 @@ func TestPartsOfTheSnapshotSize(t *testing.T) {
 	} {
 		n := &Node{
 			options: raftstore.Options{Groups: c.groups, SnapshotBytes: c.all},
-			nodes:   make([]*raftstore.Node, c.groups),
+			nodes:   make([]atomic.Pointer[raftstore.Node], c.groups),
 		}
 		require.Equal(t, c.group, n.ofGroup(0).SnapshotBytes, "%d bytes for %d groups", c.all, c.groups)
 	}

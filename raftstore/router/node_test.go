@@ -211,7 +211,7 @@ func TestATierOfGroups(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	require.Empty(t, c.fatal)
 	for i := range groups {
-		got, ok, err := raftstore.GroupsOf(&raftstore.Options{DataDir: raftstore.GroupDir(c.opts[0].DataDir, i)})
+		got, _, ok, err := raftstore.GroupsOf(&raftstore.Options{DataDir: raftstore.GroupDir(c.opts[0].DataDir, i)})
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, groups, got)

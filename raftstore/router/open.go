@@ -24,11 +24,19 @@ import (
 type Node struct {
 	*Router
 	options  raftstore.Options
-	nodes    []*raftstore.Node // by group; nil: the group had ended before
+	nodes    []atomic.Pointer[raftstore.Node] // by group; nil: the group had ended before, or is away
 	host     *host.Host
 	hosts    *peer.Port // for messages between hosts; nil until all groups are open
 	detector *detector.Detector
 	unwatch  context.CancelFunc // ends the detector
+
+	resting  []atomic.Int64  // by group: when its replica was told to rest, in Unix nanoseconds
+	opening  sync.Mutex      // held while a replica is opened
+	changing sync.Mutex      // held while groups are replaced
+	clients  hostClients     // for groups that are away
+	life     context.Context // of calls about such groups
+	end      context.CancelFunc
+	sending  sync.WaitGroup // of these calls
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was
@@ -46,9 +54,12 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	}
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	n := &Node{
-		options: o, nodes: make([]*raftstore.Node, o.Groups),
+		options: o, nodes: make([]atomic.Pointer[raftstore.Node], o.Groups),
+		resting: make([]atomic.Int64, o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
 	}
+	n.life, n.end = context.WithCancel(context.Background())
+	n.options.MaxDecisionAge = cmp.Or(o.MaxDecisionAge, host.DefaultMaxDecisionAge)
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
 			err = errors.Join(err, n.closeGroups())
@@ -68,28 +79,48 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		return nil, err
 	}
 	for i, m := range groups {
-		if m.live == nil {
+		if m.why != nil {
 			n.tell(i, m.why)
 		}
 	}
 	if err := n.host.FreeLog(); err != nil {
 		return nil, err
 	}
-	n.Router = New(groups, o.Logger, o.Faults)
+	n.Router = New(groups, o.Replicas, o.Logger, o.Faults)
 	if err := n.watch(); err != nil {
 		n.Router.Close()
 		return nil, err
 	}
 	n.tasks.Go(n.endGroups)
+	if o.Replicas > 0 && o.Groups > 1 {
+		for _, m := range groups[1:] {
+			n.sending.Go(m.away.run)
+		}
+		n.tasks.Go(n.keepPlaced)
+	}
 	return n, nil
 }
 
-// openGroup opens a group, unless it had ended.
+// openGroup opens a group, unless it had ended or is away.
 func (n *Node) openGroup(group int) (replica, error) {
+	if n.options.Replicas == 0 || group == 0 {
+		return n.openHere(group)
+	}
+	has, err := raftstore.ReplicaIn(n.options, group)
+	if err != nil || !has.Joined {
+		return replica{away: n.newAway(group)}, err
+	}
+	m, err := n.openHere(group)
+	m.away = n.newAway(group)
+	return m, err
+}
+
+// openHere opens a group of which this node has a replica, unless it had ended.
+func (n *Node) openHere(group int) (replica, error) {
 	node, err := raftstore.Open(n.ofGroup(group))
 	switch {
 	case err == nil:
-		n.nodes[group] = node
+		n.nodes[group].Store(node)
 		return replica{live: node}, nil
 	case failure.EndsGroup(err):
 		last := limiter.Group{Slots: hashslot.OfGroup(group, n.options.Groups), Ended: err.Error()}
@@ -104,7 +135,10 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
 	o.Group, o.Host = group, n.host
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
-	if first := n.nodes[0]; group > 0 {
+	if group == 0 {
+		o.Leads = n.leads
+	}
+	if first := n.nodes[0].Load(); group > 0 {
 		o.First = firstGroup{n, first}
 		if first != nil {
 			o.Incarnation = first.Topology().Self
@@ -131,13 +165,22 @@ func (n *Node) Close() error {
 	n.unwatch()
 	n.Router.Close()
 	n.closing.Wait()
+	n.end()
+	for _, m := range n.all() {
+		if m.away != nil {
+			m.away.queue.Close()
+		}
+	}
+	n.sending.Wait()
+	n.clients.close()
 	return n.closeGroups()
 }
 
 // closeGroups closes all groups at the same time, and then the host.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
-	for _, node := range n.nodes {
+	for i := range n.nodes {
+		node := n.nodes[i].Load()
 		go func() {
 			if node == nil {
 				errs <- nil

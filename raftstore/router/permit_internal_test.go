@@ -23,8 +23,8 @@ func TestGroupsShareOnePermit(t *testing.T) {
 	stop := make(chan struct{})
 	require.True(t, n.host.Snapshots.AcquireForOperator(stop))
 	taken := make(chan error, len(n.nodes))
-	for _, g := range n.nodes {
-		go func() { taken <- g.Snapshot() }()
+	for i := range n.nodes {
+		go func() { taken <- n.nodes[i].Load().Snapshot() }()
 	}
 	require.Eventually(t, func() bool { return n.host.Snapshots.Waiting() == len(n.nodes) },
 		time.Minute, time.Millisecond)

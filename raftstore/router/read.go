@@ -2,13 +2,60 @@ package router
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
+
+// reads are the reads of a Router. Those of a Router itself are of the groups on this node.
+type reads struct {
+	of     *Router
+	failed func(error) // gets the errors of reads of groups that are away; nil: these groups are not read
+}
+
+// readable is what a caller reads of one group.
+type readable interface {
+	Inspect(key []byte) (engine.Info, bool)
+	Len(database int) int64
+	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
+	RandomKey(database int) []byte
+	Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64)
+	Top(v engine.Verdict, n int) []engine.Heavy
+	Events(group int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{})
+	EventsBefore(group int, atMs int64) uint64
+}
+
+var _ limiter.State = reads{}
+
+// Reading implements limiter.Spread.
+func (r *Router) Reading(failed func(error)) limiter.State { return reads{r, failed} }
+
+// readable returns a group, or nil if it has ended on this node, or is away and not read.
+func (r reads) readable(number int) readable {
+	switch m := r.of.all()[number]; {
+	case m.live != nil:
+		return m.live
+	case m.away != nil && r.failed != nil:
+		return awayReads{m.away, r.failed}
+	}
+	return nil
+}
+
+// each visits the groups that are read, with their numbers.
+func (r reads) each() iter.Seq2[int, readable] {
+	return func(visit func(int, readable) bool) {
+		for i := range r.of.all() {
+			if g := r.readable(i); g != nil && !visit(i, g) {
+				return
+			}
+		}
+	}
+}
 
 // Now returns the stamp of a decision in the first group that has not ended. The clocks of the groups differ by
 // milliseconds.
@@ -18,16 +65,16 @@ func (r *Router) Now() engine.Stamp { return r.base().Now() }
 //
 // The group does not check the slot of a read. It need not: the number of groups is fixed when the cluster is founded,
 // and each node reads it from its directory. So no map is stale, and no read reaches another group.
-func (r *Router) Inspect(key []byte) (engine.Info, bool) {
-	if g := r.Group(r.groupOf(key)); g != nil {
+func (r reads) Inspect(key []byte) (engine.Info, bool) {
+	if g := r.readable(r.of.groupOf(key)); g != nil {
 		return g.Inspect(key)
 	}
 	return engine.Info{}, false
 }
 
 // Len returns the number of keys of a database in all groups. A block everywhere counts in the group of its key.
-func (r *Router) Len(database int) (n int64) {
-	for _, g := range r.live() {
+func (r reads) Len(database int) (n int64) {
+	for _, g := range r.each() {
 		n += g.Len(database)
 	}
 	return n
@@ -46,19 +93,19 @@ func (r *Router) LenOf(slot uint16, database int) int64 {
 const ownBits = engine.CursorBits
 
 // Scan visits the keys of one group after the other; see engine.Table.Scan.
-func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
+func (r reads) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)
-	if number >= len(r.all()) { // of an older version: see engine.Table.Scan
+	if number >= len(r.of.all()) { // of an older version: see engine.Table.Scan
 		number, own = 0, 0
 	}
-	for number < len(r.all()) {
-		g := r.Group(number)
+	for number < len(r.of.all()) {
+		g := r.readable(number)
 		if g == nil {
 			number, own = number+1, 0
 			continue
 		}
 		own = g.Scan(own, count, func(key []byte, a engine.Algorithm) {
-			if r.groupOf(key) == number { // every group has the blocks everywhere
+			if r.of.groupOf(key) == number { // every group has the blocks everywhere
 				count--
 				visit(key, a)
 			}
@@ -70,7 +117,7 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 			break
 		}
 	}
-	if number >= len(r.all()) {
+	if number >= len(r.of.all()) {
 		return 0
 	}
 	return uint64(number)<<ownBits | own
@@ -78,10 +125,10 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 
 // RandomKey returns a random key of a database in a random group, or nil if no group has one. A group with more keys is
 // chosen more often.
-func (r *Router) RandomKey(database int) []byte {
-	var picked Group
+func (r reads) RandomKey(database int) []byte {
+	var picked readable
 	var total int64
-	for _, g := range r.live() {
+	for _, g := range r.each() {
 		n := g.Len(database)
 		if total += n; n > 0 && rand.Int64N(total) < n {
 			picked = g
@@ -94,22 +141,22 @@ func (r *Router) RandomKey(database int) []byte {
 }
 
 // Holds lists the open holds under a policy and a key; see engine.Table.Holds.
-func (r *Router) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
-	if g := r.Group(r.groupOf(key)); g != nil {
+func (r reads) Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64) {
+	if g := r.readable(r.of.groupOf(key)); g != nil {
 		return g.Holds(policy, key, cursor, count)
 	}
 	return nil, 0
 }
 
 // BlocksEverywhere reads the blocks everywhere.
-func (r *Router) BlocksEverywhere() engine.BlocksEverywhere { return r.base().BlocksEverywhere() }
+func (r reads) BlocksEverywhere() engine.BlocksEverywhere { return r.of.base().BlocksEverywhere() }
 
 // FromBlock describes the block of an address.
-func (r *Router) FromBlock(key []byte) engine.FromBlock { return r.base().FromBlock(key) }
+func (r reads) FromBlock(key []byte) engine.FromBlock { return r.of.base().FromBlock(key) }
 
 // Top returns the heaviest keys of all groups; see engine.Table.Top.
-func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
-	for _, g := range r.live() {
+func (r reads) Top(v engine.Verdict, n int) (all []engine.Heavy) {
+	for _, g := range r.each() {
 		all = append(all, g.Top(v, n)...)
 	}
 	slices.SortStableFunc(all, func(a, b engine.Heavy) int { return cmp.Compare(b.Units, a.Units) })
@@ -118,21 +165,21 @@ func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 
 // Policies returns the policies in force in the first group, which decides about them. If that group has ended here,
 // another group answers.
-func (r *Router) Policies() *engine.Policies { return r.base().Policies() }
+func (r reads) Policies() *engine.Policies { return r.of.base().Policies() }
 
 // Events reads the log of events of a group. Each group counts its own.
-func (r *Router) Events(group int, after uint64, n int) (
+func (r reads) Events(group int, after uint64, n int) (
 	[]engine.Event, engine.EventsPosition, <-chan struct{},
 ) {
-	if g := r.Group(group); g != nil {
+	if g := r.readable(group); g != nil {
 		return g.Events(group, after, n)
 	}
 	return nil, engine.EventsPosition{First: 1}, nil
 }
 
 // EventsBefore returns the cursor of the newest event of a group before a time.
-func (r *Router) EventsBefore(group int, atMs int64) uint64 {
-	if g := r.Group(group); g != nil {
+func (r reads) EventsBefore(group int, atMs int64) uint64 {
+	if g := r.readable(group); g != nil {
 		return g.EventsBefore(group, atMs)
 	}
 	return 0
@@ -165,22 +212,22 @@ func (r *Router) LastSave() (oldest time.Time) {
 
 // Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty. The
 // first group lifts the blocks everywhere, and the others follow.
-func (r *Router) Clear() error { return r.empty(Group.Clear) }
+func (r *Router) Clear() error { return r.empty(reachable.Clear) }
 
 // empty empties all groups, and then gives each the shared items of the first group again.
-func (r *Router) empty(one func(Group) error) error {
-	if err := joinResults(r.forAll(func(_ int, g Group) error { return one(g) })); err != nil {
+func (r *Router) empty(one func(reachable) error) error {
+	if err := joinResults(r.forAll(func(_ int, g reachable) error { return one(g) })); err != nil {
 		return err
 	}
 	want, known := r.sharedAt(math.MaxUint64)
-	return joinResults(r.forAll(func(i int, g Group) error {
+	return joinResults(r.forAll(func(i int, g reachable) error {
 		switch {
 		case i == 0:
 			return nil
 		case known != nil:
 			return known
 		}
-		return r.bring(g, want)
+		return r.bringAnywhere(g, want)
 	}))
 }
 
@@ -188,16 +235,18 @@ func (r *Router) empty(one func(Group) error) error {
 // error says how many are empty.
 func (r *Router) ClearDatabase(database int) error {
 	if database == 0 { // a group with an old member clears everything
-		return r.empty(func(g Group) error { return g.ClearDatabase(0) })
+		return r.empty(func(g reachable) error { return g.ClearDatabase(0) })
 	}
-	return joinResults(r.forAll(func(_ int, g Group) error { return g.ClearDatabase(database) }))
+	return joinResults(r.forAll(func(_ int, g reachable) error { return g.ClearDatabase(database) }))
 }
 
 // Advance moves the test clocks of all groups forward.
 func (r *Router) Advance(d time.Duration) bool {
 	moved := true
-	for _, g := range r.live() {
-		moved = g.Advance(d) && moved
+	for i := range r.all() {
+		if g, err := r.at(i); err == nil {
+			moved = g.Advance(d) && moved
+		}
 	}
 	return moved
 }

@@ -43,23 +43,65 @@ func (r *Router) view() *limiter.Topology {
 	t.Nodes = slices.Clone(t.Nodes)
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, m := range r.all() {
-		if m.live == nil {
+		g, err := r.at(i)
+		if err != nil {
 			t.Groups[i] = m.last
 			continue
 		}
 		v := base
-		if m.live != one {
-			v = m.live.Topology()
-			merge(&t, v)
+		if g != one {
+			v = g.Topology()
 		}
 		t.Groups[i] = limiter.Group{
 			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(base, v, v.Leader),
 			LastLeader: idIn(base, v, v.LastLeader),
-			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
+			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex, Away: m.live == nil,
 		}
-		t.Format = min(t.Format, v.Format)
+		if r.replicas > 0 {
+			t.Groups[i].Members = membersOf(base, v, i == 0)
+		} else if g != one {
+			merge(&t, v)
+		}
+		if m.live != nil {
+			t.Format = min(t.Format, v.Format)
+		}
+	}
+	if t.Replicas = r.replicas; t.Replicas > 0 {
+		countVotes(&t)
 	}
 	return &t
+}
+
+// membersOf returns the members of a group with their ids in the first group. Nodes that only follow the first group
+// are not members.
+func membersOf(first, of *limiter.Topology, isFirst bool) (members []limiter.GroupMember) {
+	for _, m := range of.Nodes {
+		if id := idIn(first, of, m.ID); id != "" && (m.Voter || !isFirst) {
+			members = append(members, limiter.GroupMember{ID: id, Voter: m.Voter, LagEntries: m.LagEntries})
+		}
+	}
+	slices.SortFunc(members, func(a, b limiter.GroupMember) int { return strings.Compare(a.ID, b.ID) })
+	return members
+}
+
+// countVotes sets which nodes vote in all groups of which they have a replica, and their greatest lag.
+func countVotes(t *limiter.Topology) {
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		has, votes := 0, 0
+		for _, g := range t.Groups {
+			for _, of := range g.Members {
+				if of.ID != m.ID {
+					continue
+				}
+				has, m.LagEntries = has+1, max(m.LagEntries, of.LagEntries)
+				if of.Voter {
+					votes++
+				}
+			}
+		}
+		m.Voter = has > 0 && votes == has
+	}
 }
 
 // merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. Its lag is
@@ -89,11 +131,12 @@ func merge(t, of *limiter.Topology) {
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. Redirects use LeaderOf and
 // not Topology. With descriptions that are up to viewAge old, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	g, base := r.Group(r.ofSlot(slot)), r.base()
-	switch g {
-	case nil:
+	g, err := r.at(r.ofSlot(slot))
+	base := r.base()
+	switch {
+	case err != nil:
 		return ""
-	case base:
+	case g == base:
 		return base.Topology().Leader
 	}
 	t := g.Topology()
@@ -102,7 +145,7 @@ func (r *Router) LeaderOf(slot uint16) string {
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.
 func (r *Router) ReadIndex() error {
-	return first(r.forAll(func(_ int, g Group) error { return g.ReadIndex() }))
+	return first(r.forAll(func(_ int, g reachable) error { return g.ReadIndex() }))
 }
 
 // ofSlot returns the number of the group that owns a slot.
@@ -111,15 +154,18 @@ func (r *Router) ofSlot(slot uint16) int { return hashslot.Group(slot, len(r.all
 // ReadIndexOf returns nil when this node has applied every entry of the slot's group that was acknowledged before the
 // call.
 func (r *Router) ReadIndexOf(slot uint16) error {
-	return r.in(r.ofSlot(slot), Group.ReadIndex)
+	return r.reach(r.ofSlot(slot), reachable.ReadIndex)
 }
 
 // StaleForOf returns an upper bound of the age of the state of the slot's group.
 func (r *Router) StaleForOf(slot uint16) time.Duration { return r.staleFor(r.ofSlot(slot)) }
 
 func (r *Router) staleFor(group int) time.Duration {
-	if g := r.Group(group); g != nil {
-		return g.StaleFor()
+	switch m := r.all()[group]; {
+	case m.live != nil:
+		return m.live.StaleFor()
+	case m.away != nil:
+		return 0 // another node makes the read linearizable
 	}
 	return limiter.UnknownAge
 }
@@ -160,8 +206,12 @@ func idIn(to, from *limiter.Topology, id string) string {
 }
 
 // AddNode adds a node to every group that lacks it, so it can be repeated after an error. A node joins the first group
-// first, so no group gets the node if the first one does not.
+// first, so no group gets the node if the first one does not. If groups are on a part of the nodes, the node only
+// follows the first group until a replica is moved to it.
 func (r *Router) AddNode(id, raftAddr string) error {
+	if r.replicas > 0 {
+		return r.in(0, func(g Group) error { return g.AddNode(id, raftAddr) })
+	}
 	added := false
 	var refused error
 	err := r.inTurn(func(group int) error {
@@ -186,8 +236,8 @@ func (r *Router) AddNode(id, raftAddr string) error {
 
 // current returns a group and its members as they are now. It begins with a ReadIndex, because this node may lag, or
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
-func (r *Router) current(group int) (Group, *limiter.Topology, error) {
-	g, err := r.group(group)
+func (r *Router) current(group int) (reachable, *limiter.Topology, error) {
+	g, err := r.at(group)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -280,6 +330,9 @@ func (r *Router) TransferLeadership(to string) error {
 		if g := r.Group(group); to == "" && (g == nil || !g.Topology().Leads()) {
 			return nil
 		}
+		if r.replicas > 0 && to != "" && !r.mayLead(group, to) {
+			return nil
+		}
 		return r.TransferGroup(group, to)
 	})
 }
@@ -290,13 +343,20 @@ func (r *Router) TransferGroup(group int, to string) error {
 	if groups := len(r.all()); group >= groups {
 		return fmt.Errorf("the cluster has %d groups", groups)
 	}
-	return r.in(group, func(g Group) error {
+	return r.reach(group, func(g reachable) error {
 		t := g.Topology()
 		own := transferTarget(t, r.base().Topology(), to)
 		if to != "" && t.Leader == own {
 			return nil
 		}
 		return g.TransferLeadership(own)
+	})
+}
+
+// mayLead reports whether a node votes in a group. id is the node's id in the first group.
+func (r *Router) mayLead(group int, id string) bool {
+	return slices.ContainsFunc(r.Topology().Groups[group].Members, func(m limiter.GroupMember) bool {
+		return m.ID == id && m.Voter
 	})
 }
 

@@ -9,6 +9,9 @@ import (
 // Storage describes the disk of all groups. They share one file system. The directory of a group that has ended stays.
 func (n *Node) Storage() (sum limiter.Storage, ok bool) {
 	for i, m := range n.all() {
+		if m.live == nil && m.why == nil {
+			continue // it is away
+		}
 		o := n.options
 		o.DataDir = raftstore.GroupDir(o.DataDir, i)
 		var s limiter.Storage

@@ -19,29 +19,26 @@ type Group interface {
 	limiter.StorageReporter
 	limiter.ConsensusReporter
 	limiter.Archiver
+	reachable
 	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.SharedItems.
 	SharedVersion() uint64
 	Shared() *engine.SharedItems
-	// The following methods are those of limiter.Replica. Topology describes this group alone.
-	Topology() *limiter.Topology
-	ReadIndex() error
+	// The following methods are those of limiter.Replica.
 	StaleFor() time.Duration
-	AddNode(id, raftAddr string) error
-	RemoveNode(id string) error
-	TransferLeadership(to string) error
 	Snapshot() error
 	Digest() (index, hash uint64)
-	// LookAtMembers brings the members of Topology up to date.
-	LookAtMembers()
 }
 
 // Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
 type Router struct {
+	reads
 	groups atomic.Pointer[[]replica] // in the order of their slots; replaced when a group ends, and never changed
-	log    *slog.Logger
-	faults faults.Set
-	plans  sync.Pool // of *plan
-	views  viewCache
+	// replicas is the number of nodes that shall have a replica of each group; 0: every node has one of every group.
+	replicas int
+	log      *slog.Logger
+	faults   faults.Set
+	plans    sync.Pool // of *plan
+	views    viewCache
 
 	bringFor time.Duration // how long a command waits for groups that do not have it yet
 
@@ -51,18 +48,19 @@ type Router struct {
 
 var (
 	_ limiter.Limiter           = (*Router)(nil)
-	_ limiter.Replica           = (*Router)(nil)
+	_ limiter.Replica           = (*Node)(nil)
 	_ limiter.StorageReporter   = (*Node)(nil)
 	_ limiter.ConsensusReporter = (*Router)(nil)
 )
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be
 // valid for package hashslot, and one must be live. Close ends its goroutines, and not the groups.
-func New(groups []replica, log *slog.Logger, mistakes faults.Set) *Router {
+func New(groups []replica, replicas int, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
-	r := &Router{log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor}
+	r := &Router{replicas: replicas, log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor}
+	r.reads.of = r
 	r.groups.Store(&groups)
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
 	if r.only() == nil {
@@ -102,16 +100,16 @@ func (r *Router) route(slot uint16) int {
 	return r.ofSlot(slot)
 }
 
-// Group returns a group by its number, or nil if it has ended on this node.
+// Group returns a group by its number, or nil if it has ended on this node or is away.
 func (r *Router) Group(number int) Group { return r.all()[number].live }
 
-// forAll calls each with every group at the same time, and returns the errors in the order of the groups.
-func (r *Router) forAll(each func(i int, g Group) error) []error {
+// forAll calls each with every group at the same time, wherever it is, and returns the errors in the order of the groups.
+func (r *Router) forAll(each func(i int, g reachable) error) []error {
 	errs := make([]error, len(r.all()))
 	var wait sync.WaitGroup
 	for i := range errs {
 		wait.Go(func() {
-			errs[i] = r.in(i, func(g Group) error { return each(i, g) })
+			errs[i] = r.reach(i, func(g reachable) error { return each(i, g) })
 		})
 	}
 	wait.Wait()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -370,7 +371,7 @@ func TestDrainOutlastsDecisions(t *testing.T) {
 
 // TestGroupsShareAHost checks that the groups of a process share its host, with the window and the port.
 func TestGroupsShareAHost(t *testing.T) {
-	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
+	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]atomic.Pointer[raftstore.Node], 2)}
 	n.host = &host.Host{}
 	require.Same(t, n.host, n.ofGroup(0).Host)
 	require.Same(t, n.host, n.ofGroup(1).Host)

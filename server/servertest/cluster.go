@@ -225,6 +225,9 @@ func (r *FakeReplica) TransferGroup(group int, to string) error {
 func (r *FakeReplica) RemoveFromGroup(id string, group int) error {
 	return r.do("remove", id, strconv.Itoa(group))
 }
+func (r *FakeReplica) MoveReplica(group int, from, to string) (limiter.Move, error) {
+	return limiter.Move{Done: true}, r.do("move", strconv.Itoa(group), from, to)
+}
 func (r *FakeReplica) LeaderOf(slot uint16) string  { return r.Topology().GroupOf(slot).Leader }
 func (r *FakeReplica) Digest() (index, hash uint64) { return 7, 0xabc }
 func (r *FakeReplica) Snapshot() error              { return r.do("snapshot") }

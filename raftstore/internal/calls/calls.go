@@ -20,6 +20,11 @@ const (
 	Admin     byte = 'a' // asks for a change of the cluster: a membership.Order in JSON
 	ReadIndex byte = 'r' // asks for the read index: a question of package readindex
 	Stopping  byte = 'b' // tells that the caller stops: no payload
+	Group     byte = 'g' // a call about a group that the caller lacks, to a host: see package router
+	Read      byte = 'q' // in Group: a question about the state of the group
+	Follow    byte = 'f' // in Group: asks to give the group the shared items of the first one
+	Host      byte = 'o' // in Group: asks to open a replica of the group
+	Rest      byte = 'z' // in Group: asks to use other replicas than one's own, which the group is about to remove
 	History   byte = 'h' // asks for the history at an entry: its index and the caller's history, 8 bytes each
 )
 

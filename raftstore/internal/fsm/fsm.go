@@ -306,6 +306,9 @@ func (m *FSM) found(s *State, body []byte) error {
 			s.Founding.EventsBytes = f.EventsBytes
 			m.Table.Load().BoundEvents(f.EventsBytes)
 		}
+		if s.Founding.Placed == nil {
+			s.Founding.Placed = f.Placed
+		}
 		return nil
 	}
 	if s.Founding.ClusterID != "" {

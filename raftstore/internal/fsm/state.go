@@ -39,6 +39,11 @@ type Constants struct {
 	HashSeed engine.HashSeed `json:",omitzero"`
 	// EventsBytes bounds the log of events of the group; 0 means engine.DefaultEventsBytes.
 	EventsBytes int64 `json:",omitempty"`
+	// Replicas is the number of nodes that shall have a replica of each group; 0: every node has one of every group.
+	Replicas int `json:",omitempty"`
+	// Placed are the nodes that found each group, by their ids in the first group. The first one founds the group. Only
+	// the first group has the list, from the moment when its leader knows all founders; see Leadership.Seed.
+	Placed [][]string `json:",omitempty"`
 }
 
 // ConstantsOf returns the constants Groups, Group and Slots of a group.
@@ -55,7 +60,10 @@ func (f Constants) EventsBound() int64 { return cmp.Or(f.EventsBytes, engine.Def
 
 // Form returns the oldest form of the log that has the constants.
 func (f Constants) Form() byte {
-	if f.Slots != nil {
+	switch {
+	case f.Replicas > 0:
+		return wire.Growing
+	case f.Slots != nil:
 		return wire.Groups
 	}
 	return wire.Oldest
@@ -76,6 +84,8 @@ func (f Constants) check() error {
 		return fmt.Errorf("a founding entry without %q", "ClusterID")
 	case f.EventsBytes != 0 && f.EventsBytes < engine.MinEventsBytes:
 		return fmt.Errorf("a founding entry with %d bytes of events", f.EventsBytes)
+	case f.Replicas < 0 || len(f.Placed) > f.Groups.N():
+		return fmt.Errorf("a founding entry with %d replicas of %d groups", f.Replicas, len(f.Placed))
 	case f.Slots == nil && f.Groups == 0 && f.Group == 0:
 		return nil
 	case f.Slots == nil || !hashslot.ValidGroups(f.Groups.N()) || f.Group < 0 || f.Group >= f.Groups.N() ||

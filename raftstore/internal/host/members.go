@@ -30,7 +30,7 @@ func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Mem
 	if m.ID == p.of.Options.NodeID {
 		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.of.Options.ClientAddr, true, applied,
 			behind(committed, applied)
-		m.Format, m.WebURL = p.of.Options.Format, p.of.Options.WebURL
+		m.Format, m.WebURL, m.Zone = p.of.Options.Format, p.of.Options.WebURL, p.of.Options.Zone
 		return m
 	}
 	if last, ok := p.Last(m.ID); ok {
@@ -38,7 +38,7 @@ func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Mem
 		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*timers.StatusEvery, last.Index
 		m.Up = m.Up && !p.IsStopping(m.ID)
 		m.LagEntries, m.ClockAhead, m.Format = last.lag, last.ahead, max(last.Format, wire.Oldest)
-		m.WebURL = last.WebURL
+		m.WebURL, m.Zone = last.WebURL, last.Zone
 	}
 	return m
 }

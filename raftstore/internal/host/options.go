@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// defaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would
+	// DefaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would
 	// add to what a new leader admits.
-	defaultMaxDecisionAge = 2 * time.Second
+	DefaultMaxDecisionAge = 2 * time.Second
 	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
 	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
@@ -61,6 +61,14 @@ type Options struct {
 	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. The cluster
 	// keeps the number with which it was founded.
 	Groups, Group int
+	// Replicas is the number of nodes that shall have a replica of each group; 0: every node has one of every group.
+	// The cluster keeps the number with which it was founded. Every node is a member of the first group: so many of
+	// them vote in it, and the others only follow it.
+	Replicas int
+	// Zone is where this node is. Replicas of a group are in different zones where that is possible.
+	Zone string
+	// Leads returns the groups that this host leads, for the status that the first group exchanges; nil: none.
+	Leads func() []Led
 
 	Durability identity.Durability // "" is Fsync
 	// Heartbeat is the heartbeat timeout: a follower without a message from its leader starts an election after one to
@@ -131,6 +139,8 @@ const (
 	DefaultHeartbeat = 750 * time.Millisecond
 	minHeartbeat     = 20 * time.Millisecond
 	maxJoin          = 64
+	// MaxReplicas bounds Options.Replicas. More replicas make each decision dearer, and two of five may fail.
+	MaxReplicas = 5
 )
 
 // Complete sets defaults and returns an error for options that cannot work.
@@ -142,7 +152,7 @@ func (o *Options) Complete() error {
 		o.Heartbeat = DefaultHeartbeat
 	}
 	if o.MaxDecisionAge == 0 {
-		o.MaxDecisionAge = defaultMaxDecisionAge
+		o.MaxDecisionAge = DefaultMaxDecisionAge
 	}
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = DefaultSnapshotBytes
@@ -193,6 +203,10 @@ func (o *Options) check() error {
 			len(o.Join), o.Expect)
 	case !hashslot.ValidGroups(o.Groups):
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
+	case o.Replicas < 0 || o.Replicas > MaxReplicas || o.Replicas > 0 && o.Replicas%2 == 0:
+		return fmt.Errorf("--replicas must be 1, 3 or %d, or 0 for one on every node, not %d", MaxReplicas, o.Replicas)
+	case len(o.Zone) > peer.MaxNameLen:
+		return fmt.Errorf("--zone must have at most %d characters, not %d", peer.MaxNameLen, len(o.Zone))
 	case o.Group < 0 || o.Group >= o.Groups:
 		return fmt.Errorf("there is no group %d among %d", o.Group, o.Groups)
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):

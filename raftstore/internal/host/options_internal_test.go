@@ -16,7 +16,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.NoError(t, o.Complete())
 	require.Equal(t, identity.Fsync, o.Durability)
 	require.Equal(t, DefaultHeartbeat, o.Heartbeat)
-	require.Equal(t, defaultMaxDecisionAge, o.MaxDecisionAge)
+	require.Equal(t, DefaultMaxDecisionAge, o.MaxDecisionAge)
 	require.EqualValues(t, DefaultSnapshotBytes, o.SnapshotBytes)
 	require.Equal(t, stalledAfter, o.StalledAfter)
 	require.NotZero(t, o.MaxCalendarStep)

@@ -25,6 +25,27 @@ type Status struct {
 	WebURL               string `json:",omitempty"` // of its page; "": nowhere, or an older weir
 	// Groups is the number of Raft groups of the node's cluster, or the number that it would found.
 	Groups wire.GroupCount `json:",omitempty"`
+	// Replicas and Zone are as in Options.
+	Replicas int    `json:",omitempty"`
+	Zone     string `json:",omitempty"`
+	// Leads are the groups that the host leads, in the status of the first group.
+	Leads []Led `json:",omitempty"`
+}
+
+// Led is a group as the host that leads it describes it.
+type Led struct {
+	Group                 int
+	Leader                string // the id of the host's node in the group
+	Term, Applied, Commit uint64
+	Bytes                 int64 // of the table
+	Members               []LedMember
+}
+
+// LedMember is a member of a led group.
+type LedMember struct {
+	ID, Addr string // in the group
+	Voter    bool
+	Lag      uint64 // committed entries that it has not applied
 }
 
 // Held describes how long a node has had the entry whose stamp it applied last.

@@ -26,6 +26,7 @@ type Identity struct {
 	Restored   bool            `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
 	ClusterID  string          // "" until the node has read the cluster's first entry
 	Groups     wire.GroupCount `json:",omitempty"` // of the cluster, once it is known
+	Replicas   int             `json:",omitempty"` // of the cluster; see host.Options
 	Diverged   string          // why the node must not start again; "" when it may
 	Removed    bool            `json:",omitempty"` // the node was removed from the group, and must not start in it again
 }

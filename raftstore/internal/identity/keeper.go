@@ -93,14 +93,15 @@ func (k *Keeper) MarkJoined(at uint64) error {
 	return k.write()
 }
 
-// BelongTo records the cluster of this node and its number of Raft groups, and reports whether the record has changed.
-func (k *Keeper) BelongTo(clusterID string, groups wire.GroupCount) (news bool, err error) {
+// BelongTo records the cluster of this node, its number of Raft groups and that of their replicas. It reports whether the
+// record has changed.
+func (k *Keeper) BelongTo(clusterID string, groups wire.GroupCount, replicas int) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ClusterID == clusterID {
 		return false, nil
 	}
-	k.ClusterID, k.Groups = clusterID, groups
+	k.ClusterID, k.Groups, k.Replicas = clusterID, groups, replicas
 	return true, k.write()
 }
 
@@ -110,6 +111,21 @@ func (k *Keeper) ClusterGroups() (groups int, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Groups.N(), k.ClusterID != ""
+}
+
+// ClusterReplicas returns how many replicas each group of this node's cluster shall have; see host.Options. It returns
+// false while the node knows of no cluster.
+func (k *Keeper) ClusterReplicas() (replicas int, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Replicas, k.ClusterID != ""
+}
+
+// WasRemoved reports whether the group has removed this node.
+func (k *Keeper) WasRemoved() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Removed
 }
 
 // MarkHasLog records that a restored node now has a log.

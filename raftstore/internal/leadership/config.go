@@ -25,6 +25,10 @@ type Config struct {
 	IDLifetimeNs  int64                // of a cluster that this node founds
 	EventsBytes   int64                // of a cluster that this node founds; 0: the default
 	TestClock     bool
+	Replicas      int // as in host.Options
+	// Place returns the nodes that found each group; see fsm.Constants.Placed. nil: this is not the first of several
+	// groups.
+	Place func() [][]string
 
 	Raft       *consensus.Raft
 	FSM        *fsm.FSM

@@ -151,6 +151,7 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 	}
 	f := fsm.ConstantsOf(l.Group, l.Groups)
 	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IDLifetimeNs, l.TestClock, engine.NewHashSeed()
+	f.Replicas = l.Replicas
 	// A new cluster begins with the newest rules that its members know.
 	agreed := l.Agree()
 	if agreed >= wire.Growing {
@@ -167,6 +168,7 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 // forget the seed, so Seed waits until every member reads the newest format. A node without the seed that becomes the
 // leader proposes another seed, which then replaces the first on every node. In the same way Seed proposes the bound of
 // the events, unless the cluster has one. Bootstrap often cannot, because not every member has said yet what it reads.
+// And it places the groups of a new cluster, because now every founder has said in which zone it is.
 func (l *Leadership) Seed(agreed byte) {
 	r := l.Current.Load()
 	if r == nil || agreed < wire.Version {
@@ -180,6 +182,9 @@ func (l *Leadership) Seed(agreed byte) {
 		_ = l.propose(r, f, wire.Oldest) // the next check proposes it again
 	case f.EventsBytes == 0 && l.EventsBytes != 0:
 		f.EventsBytes = l.EventsBytes
+		_ = l.propose(r, f, wire.Growing)
+	case f.Replicas > 0 && f.Placed == nil && l.Place != nil:
+		f.Placed = l.Place()
 		_ = l.propose(r, f, wire.Growing)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Order is a change of the cluster. Any node accepts it, and the leader carries it out.
 type Order struct {
-	What   string // add, remove, transfer, advance, belongs
+	What   string // add, remove, promote, demote, transfer, advance, belongs
 	ID     string
 	Addr   string
 	MoveNs int64 // distance for the test clock
@@ -57,6 +57,10 @@ func (m *Membership) Execute(o Order) error {
 		return m.addNode(o)
 	case "remove":
 		return m.removeNode(o.ID)
+	case "promote":
+		return m.promoteNode(o.ID)
+	case "demote":
+		return m.demoteNode(o.ID)
 	case "transfer":
 		return m.Leadership.Transfer(o.ID)
 	case "advance":

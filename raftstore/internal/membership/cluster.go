@@ -16,8 +16,9 @@ type Cluster struct {
 	IDLifetimeNs int64
 	EventsBytes  int64 // the bound of the events
 	Groups       int   // of this process
+	Replicas     int   // as in host.Options
 	// BelongTo records the cluster in the data directory, and reports whether that is news.
-	BelongTo func(clusterID string, groups wire.GroupCount) (news bool, err error)
+	BelongTo func(clusterID string, groups wire.GroupCount, replicas int) (news bool, err error)
 	Log      *slog.Logger
 	Fatal    func(error) // stops this node
 }
@@ -38,12 +39,16 @@ func (c *Cluster) Joined(f fsm.Constants) {
 			"applies",
 			"cluster", f.EventsBound(), "here", c.EventsBytes)
 	}
-	news, err := c.BelongTo(f.ClusterID, f.Groups)
+	news, err := c.BelongTo(f.ClusterID, f.Groups, f.Replicas)
 	if err != nil {
 		c.Fatal(err)
 	}
 	if has := f.Groups.N(); has != c.Groups {
 		c.Fatal(fmt.Errorf("%w: it has %d and this node has opened %d", failure.ErrGroups, has, c.Groups))
+	}
+	if f.Replicas != c.Replicas {
+		c.Fatal(fmt.Errorf("%w: it keeps %d replicas of each and this node expected %d (0: one on every node)",
+			failure.ErrGroups, f.Replicas, c.Replicas))
 	}
 	if news {
 		c.Log.Info("this node belongs to a cluster", "cluster", f.ClusterID)

@@ -16,7 +16,9 @@ type Config struct {
 	Self, RaftAddr string   // of this node
 	JoinAddrs      []string // of --join
 	Expect         int
-	Groups         int  // of this process, at least 1
+	Groups         int // of this process, at least 1
+	Replicas       int // as in host.Options
+	Zone           string
 	Reads          byte // the newest form of entries that this node reads
 	KeepsPromises  bool // this node keeps its votes on disk
 	// First is the first of several groups on this node. nil: this is the first group, or the only one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/placement"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -127,6 +129,7 @@ func (m *Membership) TryJoin() error {
 // nodes belongs to a cluster.
 func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 	pristine := []raft.Server{m.Server()}
+	zones := []placement.Node{{ID: m.Self, Zone: m.Zone}}
 	for _, s := range found {
 		if !s.Pristine {
 			guards.FoundedAround.Hit()
@@ -139,15 +142,62 @@ func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 			pristine = append(pristine, raft.Server{
 				ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr),
 			})
+			zones = append(zones, placement.Node{ID: s.NodeID, Zone: s.Zone})
 		}
 	}
+	if m.First == nil && m.Replicas > 0 {
+		m.chooseVoters(pristine, zones)
+	}
 	return pristine, nil
+}
+
+// chooseVoters lets only the nodes of the first group vote in it. The founder must be one of them, so the first group
+// takes the place of a group that has the founder; see Place.
+func (m *Membership) chooseVoters(servers []raft.Server, nodes []placement.Node) {
+	placed := placement.Found(nodes, m.Groups, m.Replicas)
+	at := slices.IndexFunc(placed, func(ids []string) bool { return slices.Contains(ids, m.Self) })
+	voters := placed[max(at, 0)]
+	if at < 0 { // there are more nodes than replicas
+		voters = append(voters[:len(voters)-1:len(voters)-1], m.Self)
+	}
+	for i := range servers {
+		if !slices.Contains(voters, string(servers[i].ID)) {
+			servers[i].Suffrage = raft.Nonvoter
+		}
+	}
+}
+
+// Place returns the nodes that found each group of the cluster, from the members of the first group, which this is.
+// zones are the zones of the members. The first group has its voters already, and changes places with the group that
+// would have them.
+func Place(members []raft.Server, zones map[string]string, groups, replicas int) [][]string {
+	var nodes []placement.Node
+	var voters []string
+	for _, s := range members {
+		nodes = append(nodes, placement.Node{ID: string(s.ID), Zone: zones[string(s.ID)]})
+		if s.Suffrage == raft.Voter {
+			voters = append(voters, string(s.ID))
+		}
+	}
+	placed := placement.Found(nodes, groups, replicas)
+	same := func(ids []string) bool {
+		return len(ids) == len(voters) && !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(voters, id) })
+	}
+	if at := slices.IndexFunc(placed, same); at >= 0 {
+		placed[0], placed[at] = placed[at], placed[0]
+	}
+	return placed
 }
 
 // checkGroups returns an error if the node with status s cannot found a cluster with this node's number of Raft
 // groups.
 func (m *Membership) checkGroups(s host.Status) error {
 	switch {
+	case m.Replicas > 0 && s.Format < wire.Growing:
+		return fmt.Errorf("%s runs an older weir, which knows no --replicas: upgrade it first", s.NodeID)
+	case m.Replicas != s.Replicas:
+		return fmt.Errorf("%s was started with --replicas %d, this node with --replicas %d: give all nodes the same",
+			s.NodeID, s.Replicas, m.Replicas)
 	case m.Groups == s.Groups.N():
 		return nil
 	case s.Format < wire.Groups:

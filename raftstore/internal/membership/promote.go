@@ -1,6 +1,9 @@
 package membership
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +24,7 @@ func (m *Membership) Promote() {
 	ready := slices.DeleteFunc(slices.Clone(m.Raft.Servers()), func(s raft.Server) bool {
 		return s.Suffrage != raft.Nonvoter || !m.hasCaughtUp(s)
 	})
+	ready = ready[:min(len(ready), m.freeVotes())]
 	if len(ready) == 0 {
 		return
 	}
@@ -31,6 +35,46 @@ func (m *Membership) Promote() {
 			}
 		}
 	})
+}
+
+// freeVotes returns how many more members may vote without an order. In the first group of a cluster whose groups are on
+// a part of the nodes, so many nodes vote as a group shall have replicas, and the others follow. Every other member was
+// told to have a replica.
+func (m *Membership) freeVotes() int {
+	if m.First != nil || m.Replicas == 0 {
+		return math.MaxInt
+	}
+	return max(m.Replicas-len(m.Raft.Voters()), 0)
+}
+
+// promoteNode gives a vote in the first group to a node that follows it.
+func (m *Membership) promoteNode(id string) error {
+	seen := m.FSM.Configuration()
+	switch s := m.Raft.Server(id); {
+	case s == nil:
+		return fmt.Errorf("no node %q in this cluster", id)
+	case s.Suffrage == raft.Voter:
+		return nil
+	case !m.hasCaughtUp(*s):
+		return fmt.Errorf("node %q has not caught up", id)
+	default:
+		return m.Raft.Change(m.Raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout))
+	}
+}
+
+// demoteNode takes the vote in the first group from a node, which then only follows it.
+func (m *Membership) demoteNode(id string) error {
+	seen, voters := m.FSM.Configuration(), m.Raft.Voters()
+	switch {
+	case m.First != nil || m.Replicas == 0:
+		return errors.New("only the first group of a cluster with --replicas has nodes that follow without a vote")
+	case !slices.Contains(voters, id):
+		return nil
+	case len(voters) <= m.Replicas:
+		return fmt.Errorf("the first group has %d replicas, and shall have %d: give another node a vote first",
+			len(voters), m.Replicas)
+	}
+	return m.Raft.Change(m.Raft.DemoteVoter(raft.ServerID(id), seen, timers.AdminTimeout))
 }
 
 // hasCaughtUp reports whether a member lacks little of the log.

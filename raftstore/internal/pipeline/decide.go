@@ -118,6 +118,15 @@ func (p *Pipeline) timely(start time.Time, err error) error {
 	return nil
 }
 
+// Sending is where Submit puts operations.
+type Sending struct {
+	Queue   *queue.Queue
+	Foreign bool // another node has sent the operations
+	// OneByOne reports whether a part of a call must be answered before the next one is sent, because calls to the
+	// leader have no order.
+	OneByOne func() bool
+}
+
 // callPart is the place of one part of a call: index of the first answer in b.Out b, and in the operations of the
 // call.
 type callPart struct {
@@ -126,13 +135,23 @@ type callPart struct {
 	low, end int // bounds in the operations of the call
 }
 
-// submit puts operations into the log and waits for their answers. It splits a call that does not fit an entry,
-// unless the call is atomic. On a follower each part waits for the previous one, because calls to the leader have no
-// order.
+// submit puts operations into the log and waits for their answers. On a follower each part of a long call waits for the
+// previous one.
 func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
 	if err := p.admissible(ops); err != nil {
 		return err
 	}
+	follows := func() bool { return p.Leadership.Current.Load() == nil }
+	if err := (Sending{p.Queue, foreign, follows}).Submit(ops, out, atomic); err != nil {
+		return err
+	}
+	p.denials.learn(ops, out)
+	return nil
+}
+
+// Submit puts operations into a queue and waits for their answers. It splits a call that does not fit an entry, unless
+// the call is atomic.
+func (s Sending) Submit(ops []engine.Op, out []engine.Decision, atomic bool) error {
 	var few [4]callPart
 	places, outcomes := few[:0], outcome{}
 	for low := 0; low < len(ops); {
@@ -141,11 +160,11 @@ func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 			part.end = low + fitting(ops[low:])
 		}
 		var err error
-		if part.b, part.from, err = p.Queue.Add(ops[low:part.end], atomic, foreign); err != nil {
+		if part.b, part.from, err = s.Queue.Add(ops[low:part.end], atomic, s.Foreign); err != nil {
 			outcomes.add(err)
 			break
 		}
-		if places, low = append(places, part), part.end; low < len(ops) && p.Leadership.Current.Load() == nil {
+		if places, low = append(places, part), part.end; low < len(ops) && s.OneByOne() {
 			if <-part.b.Done; part.b.Err != nil {
 				break
 			}
@@ -157,11 +176,7 @@ func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 			copy(out[part.low:part.end], part.b.Out[part.from:])
 		}
 	}
-	if outcomes.err() != nil {
-		return outcomes.err()
-	}
-	p.denials.learn(ops, out)
-	return nil
+	return outcomes.err()
 }
 
 // fitting returns how many leading operations fit one entry, at least one.

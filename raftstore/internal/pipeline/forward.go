@@ -42,18 +42,28 @@ func (p *Pipeline) sendToLeader(b *queue.Batch) {
 // forward sends a batch to the leader. The outcome is unknown if the leader does not answer within MaxAge, or if
 // while ends first.
 func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.Batch) error {
+	ctx, cancel := context.WithTimeout(while, p.MaxAge)
+	defer cancel()
+	return Forward(b, func(method byte) (byte, []byte, error) {
+		status, answer, err := client.Call(ctx, method, b.Body())
+		if err != nil {
+			p.Log.Debug("the leader did not answer", "because", err)
+		}
+		return status, answer, err
+	})
+}
+
+// Forward sends a batch by a call to another node, and takes the answers into the batch.
+func Forward(b *queue.Batch, call func(method byte) (status byte, answer []byte, err error)) error {
 	method := calls.Decide
 	if b.Kind == wire.Clear {
 		method = calls.Clear
 	}
-	ctx, cancel := context.WithTimeout(while, p.MaxAge)
-	defer cancel()
-	status, answer, err := client.Call(ctx, method, b.Body())
+	status, answer, err := call(method)
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
 		return limiter.ErrTryAgain
 	case err != nil:
-		p.Log.Debug("the leader did not answer", "because", err)
 		return limiter.ErrUnknownOutcome
 	case status != calls.Answered || b.Kind == wire.Clear:
 		return calls.OutcomeOf(status, answer)
@@ -135,13 +145,18 @@ func (p *Pipeline) decideForwarded(f *forwarded, body []byte) ([]engine.Decision
 		p.denials.learn(f.ops, out)
 		return out, nil
 	}
+	return p.decideCalls(f, true)
+}
+
+// decideCalls decides the calls of a body one after the other. foreign tells that this node was taken for the leader.
+func (p *Pipeline) decideCalls(f *forwarded, foreign bool) ([]engine.Decision, error) {
 	out, outcomes := f.answers(), outcome{}
 	for _, c := range f.calls {
 		decide := p.Decide
 		if c.atomic {
 			decide = p.DecideAtomic
 		}
-		outcomes.add(decide(f.ops[c.from:c.end], out[c.from:c.end], true))
+		outcomes.add(decide(f.ops[c.from:c.end], out[c.from:c.end], foreign))
 	}
 	return out, outcomes.err()
 }
@@ -184,12 +199,23 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	if p.Raft.State() != raft.Leader {
 		return calls.NotLeader, nil
 	}
+	return p.answerBody(body, p.decideForwarded)
+}
+
+// RelayDecide carries out a body from a host without a replica of this group, through the leader. The caller has tried
+// AnswerDecide.
+func (p *Pipeline) RelayDecide(body []byte) (byte, []byte) {
+	return p.answerBody(body, func(f *forwarded, _ []byte) ([]engine.Decision, error) { return p.decideCalls(f, false) })
+}
+
+// answerBody decodes a body, and answers what decide decides.
+func (p *Pipeline) answerBody(body []byte, decide func(*forwarded, []byte) ([]engine.Decision, error)) (byte, []byte) {
 	f := forwardedPool.Get().(*forwarded)
 	defer f.release()
 	if err := f.read(body); err != nil {
 		return calls.Refused, []byte(err.Error())
 	}
-	out, err := p.decideForwarded(f, body)
+	out, err := decide(f, body)
 	if err != nil {
 		return calls.Reply(nil, err)
 	}

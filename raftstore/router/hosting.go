@@ -1,0 +1,303 @@
+package router
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// The first group places the groups of a new cluster with --replicas, and each node then founds or joins those that are
+// placed on it. From then on the directory of a group says whether this node has a replica of it. A node opens a
+// replica anew only when a move tells it to.
+
+// maxJoin bounds the addresses at which a new replica looks for its group.
+const maxJoin = 64
+
+// keepPlaced opens the replicas that this node shall have, and learns about the groups that are away, until the node
+// closes.
+func (n *Node) keepPlaced() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for placed := false; ; {
+		select {
+		case <-n.stop:
+			return
+		case <-tick.C:
+		}
+		n.learn()
+		if !placed {
+			placed = n.openPlaced()
+		}
+		n.enter()
+		for _, m := range n.all() {
+			if m.away != nil {
+				m.away.queue.Expire(m.away.maxAge)
+			}
+		}
+	}
+}
+
+// learn takes the reports of other hosts about the groups that are away.
+func (n *Node) learn() {
+	first := n.nodes[0].Load()
+	if first == nil {
+		return
+	}
+	for _, r := range first.Reports() {
+		for _, led := range r.Leads {
+			if led.Group > 0 && led.Group < len(n.all()) && n.all()[led.Group].away != nil {
+				n.all()[led.Group].away.learn(r.Addr, r.At, led)
+			}
+		}
+	}
+}
+
+// leads returns the groups that this host leads, for its status.
+func (n *Node) leads() (all []host.Led) {
+	for i := range n.nodes {
+		if node := n.nodes[i].Load(); node != nil && i > 0 {
+			if led, ok := node.Led(); ok {
+				all = append(all, led)
+			}
+		}
+	}
+	return all
+}
+
+// openPlaced opens the replicas that are placed on this node, and those of a move that the last stop has interrupted. It
+// reports whether all are open.
+func (n *Node) openPlaced() (all bool) {
+	first := n.nodes[0].Load()
+	if first == nil || first.Placed() == nil {
+		return false
+	}
+	all = true
+	for i, ids := range first.Placed() {
+		if i == 0 || n.nodes[i].Load() != nil {
+			continue
+		}
+		if err := n.openIfPlaced(first, i, ids); err != nil {
+			n.options.Logger.Info("a replica of a group is not open yet", "group", i, "because", err)
+			all = false
+		}
+	}
+	return all
+}
+
+// openIfPlaced opens a replica of a group that was founded on the nodes with the given ids, if this node shall have it.
+func (n *Node) openIfPlaced(first *raftstore.Node, group int, ids []string) error {
+	self := first.Topology().Self
+	has, err := raftstore.ReplicaIn(n.options, group)
+	switch founds := slices.Contains(ids, self) && (has.NodeID == "" || has.NodeID == self); {
+	case err != nil:
+		return err
+	case has.Removed, has.NodeID == "" && !founds:
+		return nil
+	case founds:
+		join := addressesOf(first.Topology(), ids)
+		if len(join) < len(ids) {
+			return errors.New("the address of a node is not known")
+		}
+		return n.openReplica(group, self, join)
+	}
+	return n.openReplica(group, has.NodeID, n.otherAddresses(first))
+}
+
+// addressesOf returns the inter-node addresses of nodes.
+func addressesOf(t *limiter.Topology, ids []string) (addrs []string) {
+	for _, id := range ids {
+		if m := t.Member(id); m != nil {
+			addrs = append(addrs, m.RaftAddr)
+		}
+	}
+	return addrs
+}
+
+// openReplica opens a replica of a group, which founds the group or joins it at the addresses. It serves once it has
+// joined.
+func (n *Node) openReplica(group int, id string, join []string) error {
+	n.opening.Lock()
+	defer n.opening.Unlock()
+	if n.nodes[group].Load() != nil {
+		return nil
+	}
+	o := n.ofGroup(group)
+	o.Join, o.Expect, o.Incarnation = join, len(join), id
+	node, err := raftstore.Open(o)
+	if err != nil {
+		return err
+	}
+	n.nodes[group].Store(node)
+	return nil
+}
+
+// enter lets the replicas serve that have joined their groups.
+func (n *Node) enter() {
+	for i, m := range n.all() {
+		node := n.nodes[i].Load()
+		if m.live != nil || node == nil || n.ending[i].Load() || n.rests(i) || !node.Joined() || node.Topology().Leader == "" {
+			continue
+		}
+		n.replace(i, func(m *replica) { m.live = node })
+	}
+}
+
+// restFor is how long a replica that is about to be removed serves no clients of its node. If it is not removed by then,
+// it serves again.
+const restFor = 10 * time.Second
+
+// rest sends the operations of this node's clients to other replicas of a group, and returns when this one has answered
+// those that it has. Otherwise its removal would cut their answers off.
+func (n *Node) rest(group int, node *raftstore.Node) error {
+	if n.all()[group].away == nil {
+		return fmt.Errorf("group %d does not move", group)
+	}
+	n.resting[group].Store(time.Now().UnixNano())
+	n.replace(group, func(m *replica) { m.live = nil })
+	node.AwaitQuiet()
+	return nil
+}
+
+// rests reports whether the replica of a group is about to be removed.
+func (n *Node) rests(group int) bool {
+	return time.Since(time.Unix(0, n.resting[group].Load())) < restFor
+}
+
+// replace changes what this node has of a group.
+func (n *Node) replace(group int, change func(*replica)) {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	groups := slices.Clone(n.all())
+	change(&groups[group])
+	n.groups.Store(&groups)
+}
+
+// newAway returns a group that is away.
+func (n *Node) newAway(group int) *away {
+	a := &away{
+		group: group, groups: n.options.Groups, maxAge: n.options.MaxDecisionAge, network: n,
+		queue: queue.New(n.options.MaxValueBytes, n.host.Window), life: n.life, tasks: &n.sending,
+	}
+	a.founders = func() []string {
+		first := n.nodes[0].Load()
+		if first == nil || group >= len(first.Placed()) {
+			return nil
+		}
+		return addressesOf(first.Topology(), first.Placed()[group])
+	}
+	return a
+}
+
+// hostClients are the connections for calls to other hosts.
+type hostClients struct {
+	mu     sync.Mutex
+	byAddr map[string]*peer.Client
+}
+
+// maxHostClients bounds the connections to other hosts. Above it, all are opened anew.
+const maxHostClients = 1024
+
+// Call implements network.
+func (n *Node) Call(ctx context.Context, addr string, payload []byte) (byte, []byte, error) {
+	c := &n.clients
+	c.mu.Lock()
+	if c.byAddr == nil {
+		c.byAddr = map[string]*peer.Client{}
+	}
+	client := c.byAddr[addr]
+	if client == nil {
+		if len(c.byAddr) >= maxHostClients {
+			for addr, old := range c.byAddr {
+				go old.Close()
+				delete(c.byAddr, addr)
+			}
+		}
+		client = peer.NewClient(n.hosts, addr, "")
+		c.byAddr[addr] = client
+	}
+	c.mu.Unlock()
+	return client.Call(ctx, calls.Group, payload)
+}
+
+func (c *hostClients) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, client := range c.byAddr {
+		client.Close()
+	}
+}
+
+// serveHosts answers the calls of another host about groups that it lacks, until its connection ends.
+func (n *Node) serveHosts(conn net.Conn, from peer.Identity) {
+	peer.ServeCalls(conn, from, n.answerCall)
+}
+
+// answerCall answers a call about a group. calls.NotLeader tells that this node has no replica of it.
+func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte, []byte) {
+	if method != calls.Group || len(payload) < groupHead {
+		return calls.Refused, []byte("this version of weir does not know this call")
+	}
+	group, method, body := int(binary.LittleEndian.Uint16(payload)), payload[2], payload[groupHead:]
+	if group >= len(n.all()) {
+		return calls.Refused, []byte(fmt.Sprintf("there is no group %d", group))
+	}
+	if method == calls.Host {
+		return calls.Reply(nil, n.hostReplica(group))
+	}
+	node := n.nodes[group].Load()
+	if n.all()[group].live == nil || node == nil {
+		return calls.NotLeader, nil
+	}
+	switch method {
+	case calls.Rest:
+		return calls.Reply(nil, n.rest(group, node))
+	case calls.Read:
+		return n.answerRead(node, body)
+	case calls.Follow:
+		return calls.Reply(nil, n.followTo(node, body))
+	}
+	return node.AnswerGuest(from, method, body)
+}
+
+// hostReplica opens a new replica of a group, which joins the group. It does nothing if this node has one.
+func (n *Node) hostReplica(group int) error {
+	first := n.nodes[0].Load()
+	if first == nil || n.options.Replicas == 0 || group == 0 {
+		return fmt.Errorf("group %d does not move", group)
+	}
+	n.resting[group].Store(0)
+	if n.nodes[group].Load() != nil {
+		if n.ending[group].Load() {
+			return limiter.ErrTryAgain // until the replica that the group has removed is closed
+		}
+		return nil
+	}
+	id := raftstore.NewIncarnation(n.options.NodeID)
+	has, err := raftstore.ReplicaIn(n.options, group)
+	if err == nil && has.Removed {
+		err = raftstore.Renew(n.options, group, id)
+	}
+	if err != nil {
+		return err
+	}
+	return n.openReplica(group, id, n.otherAddresses(first))
+}
+
+// otherAddresses returns the addresses of other nodes, at which a replica joins a group that exists.
+func (n *Node) otherAddresses(first *raftstore.Node) []string {
+	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
+	return others[:min(len(others), maxJoin)]
+}

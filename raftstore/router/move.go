@@ -1,0 +1,205 @@
+package router
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// A move takes steps: open a replica on the target, let it catch up and vote, hand the leadership over, remove the
+// replica of the source. Each call looks at the group and makes the next step, so nothing remembers a move: a caller
+// repeats the call until the move is done, also after a crash, and from another node. The same move in the other
+// direction undoes an unfinished one.
+
+// moving is one step of a move.
+type moving struct {
+	of       *Node
+	group    int
+	g        reachable
+	first    *limiter.Topology // the nodes
+	t        *limiter.Topology // the members, as the leader of the group knows them
+	from, to *limiter.Member   // in the first group; nil: none was named
+}
+
+// MoveReplica makes the next step of moving a replica of a group from one node to another; see limiter.Replica.
+func (n *Node) MoveReplica(group int, from, to string) (limiter.Move, error) {
+	m, err := n.startStep(group, from, to)
+	if err != nil {
+		return limiter.Move{}, err
+	}
+	return m.step()
+}
+
+// startStep looks at the group, and checks what it was told.
+func (n *Node) startStep(group int, from, to string) (*moving, error) {
+	switch {
+	case n.replicas == 0:
+		return nil, errors.New("every node of this cluster has a replica of every group: only a cluster that was founded " +
+			"with --replicas has replicas to move")
+	case group < 0 || group >= len(n.all()):
+		return nil, fmt.Errorf("the cluster has %d groups, from 0 to %d", len(n.all()), len(n.all())-1)
+	case from == to:
+		return nil, fmt.Errorf("a replica moves to another node than %q", to)
+	}
+	_, first, err := n.current(0)
+	if err != nil {
+		return nil, err
+	}
+	g, t, err := n.current(group)
+	if err != nil {
+		return nil, err
+	}
+	m := &moving{of: n, group: group, g: g, first: first, t: t, from: first.Member(from), to: first.Member(to)}
+	switch {
+	case from != "" && m.from == nil:
+		return nil, fmt.Errorf("no node %q in this cluster", from)
+	case to != "" && m.to == nil:
+		return nil, fmt.Errorf("no node %q in this cluster", to)
+	case t.Leader == "":
+		return nil, fmt.Errorf("%w: group %d", limiter.ErrClusterDown, group)
+	}
+	return m, nil
+}
+
+// in returns the member of the group on a node, or nil. Nodes that only follow the first group have no replica of it.
+func (m *moving) in(node *limiter.Member) *limiter.Member {
+	if node == nil {
+		return nil
+	}
+	for i := range m.t.Nodes {
+		if of := &m.t.Nodes[i]; of.RaftAddr == node.RaftAddr && (of.Voter || m.group > 0) {
+			return of
+		}
+	}
+	return nil
+}
+
+func (m *moving) step() (limiter.Move, error) {
+	source, target := m.in(m.from), m.in(m.to)
+	switch {
+	case m.to != nil && target == nil:
+		if err := m.mayAdd(source); err != nil {
+			return limiter.Move{}, err
+		}
+		return limiter.Move{Step: "a replica opens on " + m.to.ID}, m.add()
+	case target != nil && !target.Voter && source != nil && !source.Voter:
+		return limiter.Move{}, fmt.Errorf("%s and %s both catch up with group %d", m.from.ID, m.to.ID, m.group)
+	case target != nil && !target.Voter:
+		return limiter.Move{Step: fmt.Sprintf("the replica on %s catches up: %d entries left", m.to.ID,
+			target.LagEntries)}, nil
+	case source == nil:
+		return limiter.Move{Done: true}, nil
+	case source.ID == m.t.Leader:
+		next := "" // any other voter
+		if target != nil {
+			next = target.ID
+		}
+		return limiter.Move{Step: "the leadership moves from " + m.from.ID}, m.g.TransferLeadership(next)
+	}
+	if err := m.mayRemove(source); err != nil {
+		return limiter.Move{}, err
+	}
+	return limiter.Move{Step: "the replica on " + m.from.ID + " is removed"}, m.remove(source)
+}
+
+// mayAdd returns an error unless the group may get a replica on the target now.
+func (m *moving) mayAdd(source *limiter.Member) error {
+	members := 0
+	for i := range m.t.Nodes {
+		if m.t.Nodes[i].Voter || m.group > 0 {
+			members++
+		}
+	}
+	switch {
+	case !m.to.Up:
+		return fmt.Errorf("node %q is not up", m.to.ID)
+	case m.from != nil && source == nil:
+		return fmt.Errorf("node %q has no replica of group %d", m.from.ID, m.group)
+	case m.from == nil && members >= m.of.replicas:
+		return fmt.Errorf("group %d has %d replicas, and shall have %d: name the node that gives its replica away",
+			m.group, members, m.of.replicas)
+	case members > m.of.replicas:
+		return fmt.Errorf("group %d has %d replicas, and shall have %d: finish the move that is under way, or undo it",
+			m.group, members, m.of.replicas)
+	}
+	return nil
+}
+
+// add gives the target a replica. In the first group, which it follows already, that is a vote.
+func (m *moving) add() error {
+	if m.group == 0 {
+		return m.of.nodes[0].Load().Promote(m.to.ID)
+	}
+	return m.tell(m.to, calls.Host)
+}
+
+// tell makes a call about the group to a node, which may be this one.
+func (m *moving) tell(node *limiter.Member, method byte) error {
+	payload := append(binary.LittleEndian.AppendUint16(nil, uint16(m.group)), method)
+	if node.ID == m.first.Self {
+		return calls.OutcomeOf(m.of.answerCall(peer.Identity{}, calls.Group, payload))
+	}
+	ctx, cancel := context.WithTimeout(m.of.life, timers.AdminTimeout)
+	defer cancel()
+	status, answer, err := m.of.Call(ctx, node.RaftAddr, payload)
+	switch {
+	case errors.Is(err, peer.ErrNotSent):
+		return fmt.Errorf("node %q cannot be reached: %w", node.ID, err)
+	case err != nil:
+		return limiter.ErrUnknownOutcome
+	}
+	return calls.OutcomeOf(status, answer)
+}
+
+// mayRemove returns an error if the group would not decide without the source, because too many other voters are down,
+// or if it would have too few replicas.
+func (m *moving) mayRemove(source *limiter.Member) error {
+	voters, up := 0, 0
+	for i := range m.t.Nodes {
+		of := &m.t.Nodes[i]
+		if !of.Voter || of == source {
+			continue
+		}
+		voters++
+		if node := m.nodeAt(of.RaftAddr); node != nil && node.Up {
+			up++
+		}
+	}
+	switch {
+	case source.Voter && voters < m.of.replicas && m.to == nil:
+		return fmt.Errorf("group %d would have %d replicas, and shall have %d: name the node that gets the replica",
+			m.group, voters, m.of.replicas)
+	case up <= voters/2:
+		return fmt.Errorf("group %d would have %d voters of which %d are up: a majority must be up", m.group, voters, up)
+	}
+	return nil
+}
+
+// nodeAt returns the node with an inter-node address, or nil.
+func (m *moving) nodeAt(addr string) *limiter.Member {
+	for i := range m.first.Nodes {
+		if m.first.Nodes[i].RaftAddr == addr {
+			return &m.first.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// remove takes the replica from the source. A node that loses its vote in the first group goes on to follow it.
+func (m *moving) remove(source *limiter.Member) error {
+	if m.group == 0 {
+		return m.of.nodes[0].Load().Demote(source.ID)
+	}
+	if m.from.Up {
+		if err := m.tell(m.from, calls.Rest); err != nil && !errors.Is(err, limiter.ErrTryAgain) { // it rests already
+			return err
+		}
+	}
+	return m.g.RemoveNode(source.ID)
+}

@@ -1,0 +1,209 @@
+package router_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/router"
+)
+
+func withReplicas(r int) func(*raftstore.Options) {
+	return func(o *raftstore.Options) { o.Replicas = r }
+}
+
+// placed waits until every group has so many replicas that vote, and a leader, as every node sees it.
+func (c *tier) placed(replicas int) {
+	c.t.Helper()
+	var last string
+	ready := func() bool {
+		for _, n := range c.nodes {
+			if n == nil {
+				continue
+			}
+			for i, g := range n.Topology().Groups {
+				voters := 0
+				for _, m := range g.Members {
+					if m.Voter {
+						voters++
+					}
+				}
+				if g.Leader == "" || voters != replicas || len(g.Members) != replicas {
+					last = fmt.Sprintf("%s sees group %d as %+v", n.Topology().Self, i, g)
+					return false
+				}
+			}
+		}
+		return true
+	}
+	require.True(c.t, assert.Eventually(c.t, ready, patience, 20*time.Millisecond), last)
+}
+
+// used returns the units of a key that a node reads.
+func used(t *testing.T, n *router.Node, key string) int64 {
+	var failed error
+	require.NoError(t, n.ReadIndex())
+	info, _ := n.Reading(func(err error) { failed = err }).Inspect([]byte(key))
+	require.NoError(t, failed)
+	return info.Used
+}
+
+func someKeys(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprint("key", i))
+	}
+	return keys
+}
+
+// TestGroupsOnAPartOfTheNodes checks that every node of a tier answers for every key, wherever its group is, and that
+// each node stores the keys of its groups only.
+func TestGroupsOnAPartOfTheNodes(t *testing.T) {
+	const size, groups, replicas = 5, 8, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	keys := someKeys(64)
+	for _, n := range c.nodes {
+		require.EqualValues(t, len(keys), c.take(n, keys))
+	}
+	stored := int64(0)
+	for _, n := range c.nodes {
+		for _, key := range keys {
+			require.EqualValues(t, size, used(t, n, key))
+		}
+		require.NoError(t, n.ReadIndex())
+		state := n.Reading(func(err error) { t.Error(err) })
+		require.EqualValues(t, len(keys), state.Len(0), "the whole tier")
+		require.Len(t, scanned(state), len(keys))
+		require.NotNil(t, state.RandomKey(0))
+		stored += n.Stats().Keys
+	}
+	require.EqualValues(t, len(keys)*replicas, stored-extra(c, keys), "each key has so many replicas")
+	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{
+		Do: engine.PolicySet, Own: true,
+		Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 7).Limit}}}}}
+	out := make([]engine.Decision, 1)
+	require.NoError(t, c.nodes[0].Decide([]engine.Op{policy}, out))
+	require.Equal(t, engine.OK, out[0].Status, "%v", limiter.OutcomeOfStatus(out[0].Status))
+	for i, n := range c.nodes {
+		for _, key := range keys {
+			op := engine.Op{Code: engine.OpCheck, Key: []byte(key), Text: []byte("p"), Cost: 1}
+			require.NoError(t, n.Decide([]engine.Op{op}, out))
+			require.Equal(t, engine.OK, out[0].Status, "node %d, %s: %v", i, key, out[0])
+		}
+	}
+	require.NoError(t, c.nodes[4].Clear())
+	require.Zero(t, c.nodes[0].Reading(func(err error) { t.Error(err) }).Len(0))
+}
+
+// extra returns how many of the keys the nodes store that only follow the first group.
+func extra(c *tier, keys []string) (n int64) {
+	for _, node := range c.nodes {
+		t := node.Topology()
+		first := t.Groups[0]
+		if slices.ContainsFunc(first.Members, func(m limiter.GroupMember) bool { return m.ID == t.Self }) {
+			continue
+		}
+		for _, key := range keys {
+			if t.NumberOf(engine.SlotOf([]byte(key))) == 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func scanned(s limiter.State) (keys []string) {
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		cursor = s.Scan(cursor, 10, func(key []byte, _ engine.Algorithm) { keys = append(keys, string(key)) })
+	}
+	return keys
+}
+
+// move moves a replica, and repeats each step until the move is done.
+func (c *tier) move(by *router.Node, group int, from, to string) {
+	c.t.Helper()
+	var last string
+	done := assert.Eventually(c.t, func() bool {
+		m, err := by.MoveReplica(group, from, to)
+		last = fmt.Sprint(m, err)
+		return m.Done && err == nil
+	}, patience, 20*time.Millisecond)
+	require.True(c.t, done, "group %d from %s to %s: %s", group, from, to, last)
+}
+
+// takeOnce takes a unit of each key once, and returns how many certainly count, and how many may.
+func takeOnce(n *router.Node, keys []string) (allowed, perhaps int64) {
+	ops, out := []engine.Op{}, make([]engine.Decision, len(keys))
+	for _, key := range keys {
+		ops = append(ops, quota(key, 1_000_000))
+	}
+	err := n.Decide(ops, out)
+	for i := range out {
+		outcome := limiter.OutcomeOfStatus(out[i].Status)
+		if err != nil {
+			outcome = limiter.OutcomeOf(err)
+		}
+		switch {
+		case outcome == 0 && out[i].Status == engine.OK:
+			allowed += out[i].Allowed
+		case outcome.MayBeDone():
+			perhaps++
+		}
+	}
+	return allowed, perhaps
+}
+
+// TestEveryReplicaMoves checks that each replica of a tier moves to another node while clients decide, and that every
+// unit counts once.
+func TestEveryReplicaMoves(t *testing.T) {
+	const size, groups, replicas = 5, 4, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	keys := someKeys(32)
+	stop := make(chan struct{})
+	var client sync.WaitGroup
+	var total, unknown int64
+	client.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				allowed, perhaps := takeOnce(c.nodes[i%size], keys)
+				total, unknown = total+allowed, unknown+perhaps
+			}
+		}
+	})
+	stopOnce := sync.OnceFunc(func() { close(stop) })
+	defer client.Wait()
+	defer stopOnce()
+	for group, g := range c.nodes[0].Topology().Groups {
+		var has []string
+		for _, m := range g.Members {
+			has = append(has, m.ID)
+		}
+		for i := range replicas {
+			to := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return !slices.Contains(has, o.NodeID) })
+			c.move(c.nodes[(group+i)%size], group, has[i], c.opts[to].NodeID)
+			has[i] = c.opts[to].NodeID
+		}
+	}
+	stopOnce()
+	client.Wait()
+	c.placed(replicas)
+	sum := int64(0)
+	for _, key := range keys {
+		sum += used(t, c.nodes[0], key)
+	}
+	t.Logf("%d units during %d moves, %d with an unknown outcome", total, groups*replicas, unknown)
+	require.GreaterOrEqual(t, sum, total)
+	require.LessOrEqual(t, sum, total+unknown)
+}
