@@ -50,6 +50,12 @@ func weirClusterCommand() *command {
 					"counted from 0. Without an id, the node that is asked gives away the groups that it leads. The "+
 					"new leaders keep the groups for 10 minutes. Then the groups spread over the nodes again.",
 				runClusterTransfer),
+			moveCommand(sub("MOVE", "group from to", 5, "Move a replica of a group to another node, one step a call",
+				"For a cluster that was founded with `--replicas`. Each call looks at the group and makes the next "+
+					"step: open a replica on `to`, let it catch up and vote, hand the leadership over, remove the "+
+					"replica of `from`. Repeat the call until `done` is 1, on any node; nothing remembers a move. The "+
+					"move in the other direction undoes an unfinished one. With `-` as `from` a group with too few "+
+					"replicas gets one, with `-` as `to` a group with too many loses one.", runClusterMove)),
 			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
 		},
 	}
@@ -142,6 +148,41 @@ func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
 		group = int(n)
 	}
 	answerChange(s, "leadership handed over", transferLeadership(s.srv.Replica, to, group), "to", to)
+}
+
+func moveCommand(cmd *command) *command {
+	cmd.reply = "A map: `done` (1 or 0), and `step`, what has begun."
+	return cmd
+}
+
+func runClusterMove(s *Session, _ *limiter.Topology, args [][]byte) {
+	group, ok := limits.Int(args[2])
+	if !ok || group < 0 || group >= int64(s.srv.Groups()) {
+		s.fail(limits.Bad("group", fmt.Sprintf("must be a number from 0 to %d", s.srv.Groups()-1), args[2]))
+		return
+	}
+	nodes := [2]string{}
+	for i, id := range args[3:] {
+		if string(id) == "-" {
+			continue
+		}
+		if !s.guarded(checkNodeID(id)) {
+			return
+		}
+		nodes[i] = string(id)
+	}
+	move, err := s.srv.Replica.MoveReplica(int(group), nodes[0], nodes[1])
+	if err != nil {
+		s.fail(s.srv.adminError(err))
+		return
+	}
+	if move.Step != "" {
+		s.srv.Log.Info("a replica moves at a client's request", "group", group, "from", nodes[0], "to", nodes[1],
+			"step", move.Step, "addr", s.about.Addr)
+	}
+	s.Map(2)
+	s.PairInt("done", int64(oneIf(move.Done)))
+	s.Pair("step", move.Step)
 }
 
 // allGroups is the number that transferLeadership takes for all groups.
