@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
-// Node is a node that can have replicas of groups.
+// Node is a node that can have replicas of groups. Found reads the first two fields.
 type Node struct {
-	ID   string
-	Zone string // nodes of a zone fail together; "": a zone that all nodes without one share
+	ID     string
+	Zone   string // nodes of a zone fail together; "": a zone that all nodes without one share
+	Up     bool
+	Memory int64 // bytes that its replicas may take; 0: unknown
 }
 
 // Found returns for each group the ids of the nodes that have a replica of it when the cluster is founded, the
@@ -18,7 +20,7 @@ type Node struct {
 // The groups that share a node have their other replicas on different nodes, as far as possible. So the work of a node
 // that fails spreads over many others: the second node of a group leads it then.
 func Found(nodes []Node, groups, replicas int) [][]string {
-	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	nodes = inOrder(nodes)
 	if replicas <= 0 || replicas > len(nodes) {
 		replicas = len(nodes)
 	}
@@ -27,10 +29,10 @@ func Found(nodes []Node, groups, replicas int) [][]string {
 	together, behind := square(n), square(n) // the groups that two nodes share, and those of them where one came first
 	for g := range groups {
 		turn := func(i int) int { return (i - g%n + n) % n }
-		first := l.best(g, func(i int) []int { return []int{l.load[i], turn(i)} })
+		first := l.best(g, none, func(i int) []int { return []int{l.load[i], turn(i)} })
 		l.add(g, first)
 		for range replicas - 1 {
-			l.add(g, l.best(g, func(i int) []int {
+			l.add(g, l.best(g, none, func(i int) []int {
 				return []int{l.load[i], behind[first][i], l.sum(together[i], g), turn(i)}
 			}))
 		}
@@ -41,7 +43,9 @@ func Found(nodes []Node, groups, replicas int) [][]string {
 			}
 		}
 	}
-	l.level()
+	l.level(func(of []int, from, to int) int {
+		return slices.IndexFunc(of, func(g int) bool { return l.can(g, from, to) })
+	}, func(g, from, to int, _, _ [2]int) { l.replace(g, from, to) })
 	l.order()
 	placed := make([][]string, groups)
 	for g, members := range l.groups {
@@ -50,6 +54,10 @@ func Found(nodes []Node, groups, replicas int) [][]string {
 		}
 	}
 	return placed
+}
+
+func inOrder(nodes []Node) []Node {
+	return slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Leaders returns for each group the member that should lead it. groups has the ids of the members that can lead each
@@ -80,11 +88,11 @@ func Leaders(groups [][]string) []string {
 }
 
 // leaders is Leaders for nodes with numbers, which lead other groups as well: led has how many. The leader of a group
-// without members is -1.
+// without members is none.
 func leaders(groups [][]int, led []int) []int {
 	leader := make([]int, len(groups))
 	for g, members := range groups {
-		leader[g] = -1
+		leader[g] = none
 		if len(members) > 0 {
 			leader[g] = members[0]
 			led[members[0]]++

@@ -31,10 +31,10 @@ func (l *layout) replace(g, from, to int) {
 	l.load[to]++
 }
 
-// inZone returns how many replicas of a group are in a zone.
-func (l *layout) inZone(g, zone int) (n int) {
+// inZone returns how many replicas of a group are in a zone, that of the node without apart.
+func (l *layout) inZone(g, zone, without int) (n int) {
 	for _, i := range l.groups[g] {
-		if l.zone[i] == zone {
+		if l.zone[i] == zone && i != without {
 			n++
 		}
 	}
@@ -49,42 +49,54 @@ func (l *layout) sum(values []int, g int) (sum int) {
 	return sum
 }
 
-// best returns the node that should get another replica of a group, or -1: a node of the zone that has the fewest of
-// them, and there the one with the least cost.
-func (l *layout) best(g int, cost func(node int) []int) int {
+// best returns the node that should get another replica of a group, or the one that the node without has; or none. It
+// is a node of the zone that has the fewest of them, and there the one with the least cost.
+func (l *layout) best(g, without int, cost func(node int) []int) int {
 	return least(len(l.zone), func(i int) []int {
 		if slices.Contains(l.groups[g], i) {
 			return nil
 		}
-		return append([]int{l.inZone(g, l.zone[i])}, cost(i)...)
+		c := cost(i)
+		if c == nil {
+			return nil
+		}
+		return append([]int{l.inZone(g, l.zone[i], without)}, c...)
 	})
 }
 
 // can reports whether a replica of a group can be moved between two nodes without a loss of spread over the zones.
 func (l *layout) can(g, from, to int) bool {
 	a, b := l.zone[from], l.zone[to]
-	return !slices.Contains(l.groups[g], to) && (a == b || l.inZone(g, b) < l.inZone(g, a))
+	return !slices.Contains(l.groups[g], to) && (a == b || l.inZone(g, b, none) < l.inZone(g, a, none))
 }
 
-// level evens out the numbers of replicas.
-func (l *layout) level() {
+// level evens out the numbers of replicas. pick chooses which of the groups on a node gives its replica to another node,
+// by its place in the list, or none. move moves a replica. ends are the first and the last node of the path that the
+// move is a step of, and had is how many replicas they had.
+func (l *layout) level(pick func(of []int, from, to int) int, move func(g, from, to int, ends, had [2]int)) {
 	level(l.load, func(a int) []int {
 		var to []int
 		of := l.of(a)
 		for b := range l.zone {
-			if slices.ContainsFunc(of, func(g int) bool { return l.can(g, a, b) }) {
+			if pick(of, a, b) != none {
 				to = append(to, b)
 			}
 		}
 		return to
 	}, func(path []int) bool {
-		for i, a := range path[:len(path)-1] {
-			of := l.of(a)
-			g := slices.IndexFunc(of, func(g int) bool { return l.can(g, a, path[i+1]) })
-			if g < 0 {
-				return i > 0 // part of it was moved
+		var groups []int // one for each step
+		for i, from := range path[:len(path)-1] {
+			of := slices.DeleteFunc(l.of(from), func(g int) bool { return slices.Contains(groups, g) })
+			g := pick(of, from, path[i+1])
+			if g == none {
+				return false
 			}
-			l.replace(of[g], a, path[i+1])
+			groups = append(groups, of[g])
+		}
+		ends := [2]int{path[0], path[len(path)-1]}
+		had := [2]int{l.load[ends[0]], l.load[ends[1]]}
+		for i, g := range groups {
+			move(g, path[i], path[i+1], ends, had)
 		}
 		return true
 	})
@@ -153,10 +165,13 @@ func search(load []int, a int, before []int, next func(node int) []int) []int {
 	return nil
 }
 
-// least returns the number below n with the least cost, compared from its first part on, or -1. A nil cost excludes a
+// none is no node.
+const none = -1
+
+// least returns the number below n with the least cost, compared from its first part on, or none. A nil cost excludes a
 // number.
 func least(n int, cost func(i int) []int) int {
-	found, lowest := -1, []int{math.MaxInt}
+	found, lowest := none, []int{math.MaxInt}
 	for i := range n {
 		if c := cost(i); c != nil && slices.Compare(c, lowest) < 0 {
 			found, lowest = i, c
