@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -13,9 +14,17 @@ type State struct {
 	Replicas int // that each group shall have; 0: one on every node
 }
 
+// Node is a node that can have replicas of groups. Found reads the first two fields.
+type Node struct {
+	ID     string
+	Zone   string // nodes of a zone fail together; "": a zone that all nodes without one share
+	Up     bool
+	Memory int64 // bytes that its replicas may take; 0: unknown
+}
+
 // Group is one Raft group.
 type Group struct {
-	Members []string // ids of the nodes that have a replica, the preferred leader first; none: they are unknown
+	Members []string // ids of the nodes that have a replica; none: they are unknown
 	Bytes   int64    // of one replica; 0: unknown
 }
 
@@ -33,17 +42,6 @@ func (s State) Hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// After returns the state after moves.
-func (s State) After(moves []Move) State {
-	s.Groups = slices.Clone(s.Groups)
-	for _, m := range moves {
-		g := &s.Groups[m.Group]
-		g.Members = slices.Clone(g.Members)
-		if i := slices.Index(g.Members, m.From); i >= 0 {
-			g.Members[i] = m.To
-		} else {
-			g.Members = append(g.Members, m.To)
-		}
-	}
-	return s
+func inOrder(nodes []Node) []Node {
+	return slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 }
