@@ -1,7 +1,8 @@
 // Package placement decides on which nodes of a cluster the replicas of its Raft groups are.
 //
-// Found places them when a cluster is founded, and Plan lists moves for a cluster that changes. Both are pure: the same
-// arguments give the same result on every node. These rules hold in this order:
+// Found places them when a cluster is founded, Plan lists moves for a cluster that changes, and Leaders says which
+// replica of each group should lead. All are pure: the same arguments give the same result on every node. These rules
+// hold in this order:
 //
 //  1. The replicas of a group are on different nodes.
 //  2. They are in different zones, or in as many zones as there are: no group has two replicas more in one zone than

@@ -139,15 +139,6 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// without returns the members of each group without one node.
-func without(placed [][]string, id string) [][]string {
-	left := make([][]string, len(placed))
-	for g, members := range placed {
-		left[g] = slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == id })
-	}
-	return left
-}
-
 // TestALossSpreads checks what the loss of a node makes others do. The nodes of other zones take over its groups about
 // evenly, because the groups have different second nodes.
 func TestALossSpreads(t *testing.T) {
