@@ -100,6 +100,26 @@ func (c counts) checkEven(t *testing.T, placed [][]string, what string) {
 	}
 }
 
+// checkSpread checks that each group has its replicas, in different zones or as many as there are, and that the nodes
+// have the same number, or one more, as far as that allows it.
+func checkSpread(t *testing.T, nodes []placement.Node, placed [][]string, replicas int, what string) counts {
+	t.Helper()
+	c := count(nodes, placed)
+	for _, members := range placed {
+		distinct := slices.Compact(slices.Sorted(slices.Values(members)))
+		require.Len(t, distinct, replicas, what)
+		in := c.inZones(members)
+		require.Len(t, in, min(replicas, len(c.size)), what)
+		for z, n := range in {
+			for other, size := range c.size {
+				require.True(t, n <= in[other]+1 || in[other] == size, "zones %s and %s: %s", z, other, what)
+			}
+		}
+	}
+	c.checkEven(t, placed, what)
+	return c
+}
+
 func TestFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 1))
 	for range 800 {
@@ -114,44 +134,22 @@ func TestFound(t *testing.T) {
 			replicas = len(nodes)
 		}
 		require.Len(t, placed, groups)
-		c := count(nodes, placed)
-		for _, members := range placed {
-			distinct := slices.Compact(slices.Sorted(slices.Values(members)))
-			require.Len(t, distinct, replicas, what)
-			in := c.inZones(members)
-			require.Len(t, in, min(replicas, len(c.size)), what)
-			for z, n := range in {
-				for other, size := range c.size {
-					require.True(t, n <= in[other]+1 || in[other] == size, "zones %s and %s: %s", z, other, what)
-				}
-			}
-		}
+		c := checkSpread(t, nodes, placed, replicas, what)
 		require.LessOrEqual(t, spreadOf(c.leaders), 1, what)
-		c.checkEven(t, placed, what)
 	}
 }
 
-// without returns the members of each group without one node.
-func without(placed [][]string, id string) [][]string {
-	left := make([][]string, len(placed))
-	for g, members := range placed {
-		left[g] = slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == id })
-	}
-	return left
-}
-
-// TestALossSpreads checks what the loss of a node makes others do. The nodes of other zones take over its groups evenly,
-// because the groups have different second nodes. Leaders makes the leaders of all nodes even again.
+// TestALossSpreads checks what the loss of a node makes others do. The nodes of other zones take over its groups about
+// evenly, because the groups have different second nodes.
 func TestALossSpreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 2))
-	for range 300 {
+	for range 100 {
 		sizes := slices.Repeat([]int{2 + r.IntN(5)}, 3+r.IntN(3))
 		if r.IntN(2) == 0 {
 			sizes = []int{6 + r.IntN(20)}
 		}
 		nodes, groups := cluster(r, sizes...), 1+r.IntN(100)
 		placed := placement.Found(nodes, groups, 3)
-		before := placement.Leaders(placed)
 		for _, lost := range nodes {
 			left := without(placed, lost.ID)
 			what := fmt.Sprintf("%v groups=%d without %s: %v", sizes, groups, lost.ID, placed)
@@ -169,23 +167,6 @@ func TestALossSpreads(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, len(seconds), (min(led, len(others))+1)/2, what)
 
-			now := placement.Leaders(left)
-			for g := range left {
-				require.Equal(t, placed[g][0], before[g])
-				require.Contains(t, left[g], now[g], what)
-				left[g] = []string{now[g]}
-			}
-			c = count(nodes, left)
-			delete(c.leaders, lost.ID)
-			require.LessOrEqual(t, spreadOf(c.leaders), 1, what)
 		}
 	}
-}
-
-func TestLeaders(t *testing.T) {
-	require.Empty(t, placement.Leaders(nil))
-	require.Equal(t, []string{"", "b"}, placement.Leaders([][]string{nil, {"b", "a"}}))
-	require.Equal(t, []string{"a", "c", "b"}, placement.Leaders([][]string{{"a"}, {"a", "b", "c"}, {"b"}}),
-		"a and b lead one group each")
-	require.Equal(t, []string{"b", "a", "c"}, placement.Leaders([][]string{{"a", "b"}, {"a"}, {"a", "b", "c"}}))
 }

@@ -1,174 +1,99 @@
 package placement
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
-// layout is the placement of groups on nodes, which are numbered in the order of their ids.
+// layout is a state that changes. Its nodes are in order of their ids.
 type layout struct {
-	zone   []int   // the number of each node's zone
-	groups [][]int // the members of each group
-	load   []int   // how many replicas each node has
+	State
+	node map[string]Node  // by id
+	load map[string]int   // the number of replicas on each node
+	used map[string]int64 // the bytes that they take, with those that are moved away
 }
 
-func newLayout(nodes []Node, groups int) *layout {
-	l := &layout{zone: make([]int, len(nodes)), groups: make([][]int, groups), load: make([]int, len(nodes))}
-	for i, n := range nodes {
-		l.zone[i] = slices.IndexFunc(nodes, func(first Node) bool { return first.Zone == n.Zone })
+func newLayout(s State) *layout {
+	l := &layout{State{inOrder(s.Nodes), slices.Clone(s.Groups), s.Replicas},
+		map[string]Node{}, map[string]int{}, map[string]int64{}}
+	if l.Replicas <= 0 || l.Replicas > len(l.Nodes) {
+		l.Replicas = len(l.Nodes)
+	}
+	for _, n := range l.Nodes {
+		l.node[n.ID] = n
+	}
+	for _, g := range l.Groups {
+		for _, id := range g.Members {
+			l.load[id]++
+			l.used[id] += g.Bytes
+		}
 	}
 	return l
 }
 
-func (l *layout) add(g, node int) {
-	l.groups[g] = append(l.groups[g], node)
-	l.load[node]++
-}
-
-func (l *layout) replace(g, from, to int) {
-	l.groups[g][slices.Index(l.groups[g], from)] = to
+// move moves a replica of a group, or adds one if from is "".
+func (l *layout) move(g int, from, to string) {
+	members := slices.Clone(l.Groups[g].Members)
+	if i := slices.Index(members, from); i >= 0 {
+		members[i] = to
+	} else {
+		members = append(members, to)
+	}
+	l.Groups[g].Members = members
 	l.load[from]--
 	l.load[to]++
+	l.used[to] += l.Groups[g].Bytes
 }
 
-// inZone returns how many replicas of a group are in a zone.
-func (l *layout) inZone(g, zone int) (n int) {
-	for _, i := range l.groups[g] {
-		if l.zone[i] == zone {
+func (l *layout) has(g int, id string) bool { return slices.Contains(l.Groups[g].Members, id) }
+
+// inZone returns how many replicas of a group are in the zone of a node, without that of another node.
+func (l *layout) inZone(g int, id, without string) (n int) {
+	for _, m := range l.Groups[g].Members {
+		if m != without && l.node[m].Zone == l.node[id].Zone {
 			n++
 		}
 	}
 	return n
 }
 
-// sum adds up the values of the members of a group.
-func (l *layout) sum(values []int, g int) (sum int) {
-	for _, i := range l.groups[g] {
-		sum += values[i]
-	}
-	return sum
-}
-
-// best returns the node that should get another replica of a group, or -1: a node of the zone that has the fewest of
-// them, and there the one with the least cost.
-func (l *layout) best(g int, cost func(node int) []int) int {
-	return least(len(l.zone), func(i int) []int {
-		if slices.Contains(l.groups[g], i) {
-			return nil
+// best returns the node that should get another replica of a group, or the one that the node from has; or "". It is in
+// the zone that has the fewest, then the node with the fewest replicas, then the one with the least cost. A node whose
+// cost is nil gets none.
+func (l *layout) best(g int, from string, cost func(n Node) []int) string {
+	var best string
+	var least []int
+	for _, n := range l.Nodes {
+		c := cost(n)
+		if c == nil || l.has(g, n.ID) {
+			continue
 		}
-		return append([]int{l.inZone(g, l.zone[i])}, cost(i)...)
-	})
-}
-
-// can reports whether a replica of a group can be moved between two nodes without a loss of spread over the zones.
-func (l *layout) can(g, from, to int) bool {
-	a, b := l.zone[from], l.zone[to]
-	return !slices.Contains(l.groups[g], to) && (a == b || l.inZone(g, b) < l.inZone(g, a))
-}
-
-// level evens out the numbers of replicas.
-func (l *layout) level() {
-	level(l.load, func(a int) []int {
-		var to []int
-		of := l.of(a)
-		for b := range l.zone {
-			if slices.ContainsFunc(of, func(g int) bool { return l.can(g, a, b) }) {
-				to = append(to, b)
-			}
-		}
-		return to
-	}, func(path []int) bool {
-		for i, a := range path[:len(path)-1] {
-			of := l.of(a)
-			g := slices.IndexFunc(of, func(g int) bool { return l.can(g, a, path[i+1]) })
-			if g < 0 {
-				return i > 0 // part of it was moved
-			}
-			l.replace(of[g], a, path[i+1])
-		}
-		return true
-	})
-}
-
-// of returns the groups that have a replica on a node.
-func (l *layout) of(node int) (groups []int) {
-	for g, members := range l.groups {
-		if slices.Contains(members, node) {
-			groups = append(groups, g)
+		c = append([]int{l.inZone(g, n.ID, from), l.load[n.ID]}, c...)
+		if best == "" || slices.Compare(c, least) < 0 {
+			best, least = n.ID, c
 		}
 	}
-	return groups
+	return best
 }
 
-// level evens out load by moving one unit after the other from a node that has more to one that has less by two or
-// more, until no path leads from one to the other. next returns the nodes that can take a unit of a node; move moves
-// one along a path and adapts load, or reports false. The shortest path costs the fewest moves.
-func level(load []int, next func(node int) []int, move func(path []int) bool) {
-	for moved := true; moved; {
-		moved = false
-		sources := make([]int, len(load))
-		for i := range sources {
-			sources[i] = i
-		}
-		slices.SortStableFunc(sources, func(a, b int) int { return load[b] - load[a] })
-		// A node that was reached in vain before leads nowhere now: the sources before it had at least as much.
-		before := make([]int, len(load)) // the node before this one on the path, counted from 1; 0: not reached
-		for _, a := range sources {
-			if load[a] < slices.Min(load)+2 {
-				break
+// uneven returns a move that makes the numbers of replicas more even without a loss of spread over the zones: from one
+// of the nodes that have most to one of those that have least. may tells whether it may be made. from is "" if no
+// such move is left.
+func (l *layout) uneven(may func(g int, from, to string) bool) (g int, from, to string) {
+	nodes := slices.Clone(l.Nodes)
+	slices.SortStableFunc(nodes, func(a, b Node) int { return l.load[a.ID] - l.load[b.ID] })
+	for _, a := range slices.Backward(nodes) {
+		var of []int
+		for g := range l.Groups {
+			if l.has(g, a.ID) {
+				of = append(of, g)
 			}
-			if before[a] == 0 {
-				if path := search(load, a, before, next); path != nil && move(path) {
-					moved = true
-					break
+		}
+		for _, b := range nodes {
+			for _, g := range of {
+				if l.load[b.ID] <= l.load[a.ID]-2 && !l.has(g, b.ID) && may(g, a.ID, b.ID) &&
+					l.inZone(g, b.ID, a.ID) < l.inZone(g, a.ID, "") {
+					return g, a.ID, b.ID
 				}
 			}
 		}
 	}
-}
-
-// search returns the shortest path from a node to one that has less by two or more, or nil.
-func search(load []int, a int, before []int, next func(node int) []int) []int {
-	before[a] = a + 1
-	for layer := []int{a}; len(layer) > 0; {
-		var reached []int
-		for _, from := range layer {
-			for _, to := range next(from) {
-				if before[to] == 0 {
-					before[to] = from + 1
-					reached = append(reached, to)
-				}
-			}
-		}
-		if i := least(len(reached), func(i int) []int { return []int{load[reached[i]]} }); i >= 0 &&
-			load[reached[i]] <= load[a]-2 {
-			path := []int{reached[i]}
-			for path[0] != a {
-				path = slices.Insert(path, 0, before[path[0]]-1)
-			}
-			return path
-		}
-		layer = reached
-	}
-	return nil
-}
-
-// least returns the number below n with the least cost, compared from its first part on, or -1. A nil cost excludes a
-// number.
-func least(n int, cost func(i int) []int) int {
-	found, lowest := -1, []int{math.MaxInt}
-	for i := range n {
-		if c := cost(i); c != nil && slices.Compare(c, lowest) < 0 {
-			found, lowest = i, c
-		}
-	}
-	return found
-}
-
-func square(n int) [][]int {
-	rows := make([][]int, n)
-	for i := range rows {
-		rows[i] = make([]int, n)
-	}
-	return rows
+	return 0, "", ""
 }
