@@ -92,7 +92,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		return nil, err
 	}
 	n.tasks.Go(n.endGroups)
-	if o.Replicas > 0 && o.Groups > 1 {
+	if o.Replicas > 0 {
 		for _, m := range groups[1:] {
 			n.sending.Go(m.away.run)
 		}

@@ -212,7 +212,7 @@ func TestEveryReplicaMoves(t *testing.T) {
 // TestLeadersOfATierAreEven checks that the nodes lead the same number of groups, or one more, after the founding and
 // after a node has stopped.
 func TestLeadersOfATierAreEven(t *testing.T) {
-	const size, groups, replicas = 5, 10, 3
+	const size, groups, replicas = 5, 8, 3
 	c := newTier(t, size, groups, withReplicas(replicas))
 	c.placed(replicas)
 	c.even("after the founding")

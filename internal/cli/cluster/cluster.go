@@ -23,6 +23,7 @@ type Command struct {
 	Add      addCmd      `cmd:"" help:"Add a node to the cluster."`
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
+	Move     moveCmd     `cmd:"" help:"Move a replica of a Raft group to another node, while it serves. A command that was stopped is run again."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
