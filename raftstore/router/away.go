@@ -32,7 +32,6 @@ type reachable interface {
 	ClearDatabase(database int) error
 	Advance(d time.Duration) bool
 	Topology() *limiter.Topology
-	LookAtMembers()
 	ReadIndex() error
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
@@ -121,7 +120,8 @@ func (a *away) hosts() (addrs []string) {
 
 // learn takes a report of the node that leads the group, or led it.
 func (a *away) learn(from string, at time.Time, led host.Led) {
-	if k := a.known.Load(); k == nil || led.Term > k.Term || led.Term == k.Term && at.After(k.at) {
+	k := a.known.Load()
+	if k == nil || led.Term > k.Term || led.Term == k.Term && led.Commit >= k.Commit && at.After(k.at) {
 		a.known.Store(&known{led, from, at})
 	}
 }
@@ -220,16 +220,22 @@ func (a *away) ask(method byte, body []byte) error {
 // ReadIndex returns nil: a node that has the group makes each read of it linearizable.
 func (a *away) ReadIndex() error { return nil }
 
-// LookAtMembers asks the leader for the members of the group.
-func (a *away) LookAtMembers() {
-	if led, from, err := a.look(); err == nil {
-		a.learn(from, time.Now(), led)
+// current asks the leader for the members of the group.
+func (a *away) current() (*limiter.Topology, error) {
+	led, from, err := a.look()
+	if err != nil {
+		return nil, err
 	}
+	k := &known{led, from, time.Now()}
+	a.learn(from, k.at, led)
+	return k.topology(), nil
 }
 
 // Topology describes the group as its leader has reported it. The ids are those in the group.
-func (a *away) Topology() *limiter.Topology {
-	k, t := a.known.Load(), &limiter.Topology{}
+func (a *away) Topology() *limiter.Topology { return a.known.Load().topology() }
+
+func (k *known) topology() *limiter.Topology {
+	t := &limiter.Topology{}
 	if k == nil {
 		return t
 	}

@@ -237,7 +237,11 @@ func (r *Router) AddNode(id, raftAddr string) error {
 // current returns a group and its members as they are now. It begins with a ReadIndex, because this node may lag, or
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
 func (r *Router) current(group int) (reachable, *limiter.Topology, error) {
-	g, err := r.at(group)
+	if a := r.all()[group].away; a != nil && r.Group(group) == nil {
+		t, err := a.current()
+		return a, t, err
+	}
+	g, err := r.group(group)
 	if err != nil {
 		return nil, nil, err
 	}
