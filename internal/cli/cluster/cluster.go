@@ -23,6 +23,7 @@ type Command struct {
 	Add      addCmd      `cmd:"" help:"Add a node to the cluster."`
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
+	Plan     planCmd     `cmd:"" help:"Show which replicas to move, so that each group has all of them and the nodes have the same number. Changes nothing."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
@@ -135,7 +136,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	}
 	addr := c.Addr
 	for range remote.MaxHops {
-		reply, err = c.askNode(addr, password, args)
+		reply, err = c.askNode(addr, password, "WEIR.CLUSTER", args...)
 		to, moved := remote.MovedTo(err)
 		if !moved {
 			return reply, err
@@ -145,7 +146,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	return nil, fmt.Errorf("the leader changed several times, try again: %w", err)
 }
 
-func (c *Command) askNode(addr, password string, args []string) (any, error) {
+func (c *Command) askNode(addr, password, command string, args ...string) (any, error) {
 	conn, err := c.Dial(addr, password)
 	if err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (c *Command) askNode(addr, password string, args []string) (any, error) {
 	for i, a := range args {
 		list[i] = a
 	}
-	reply, err := conn.Do("WEIR.CLUSTER", list...)
+	reply, err := conn.Do(command, list...)
 	if err != nil {
 		return nil, fmt.Errorf("%s answers: %w", addr, err)
 	}
