@@ -23,7 +23,7 @@ type Command struct {
 	Add      addCmd      `cmd:"" help:"Add a node to the cluster."`
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
-	Plan     planCmd     `cmd:"" help:"Show which replicas to move, so that each group has all of them and the nodes have the same number. Changes nothing."`
+	Plan     planCmd     `cmd:"" help:"Show which replicas to move so that groups are complete and nodes even. Changes nothing."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 

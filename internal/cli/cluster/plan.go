@@ -20,8 +20,8 @@ import (
 )
 
 type planCmd struct {
-	Drain []string `env:"-" placeholder:"NODE" help:"Ids of nodes that shall have no replicas, separated by commas."`
-	JSON  bool     `env:"-" name:"json" help:"Print the plan as JSON, with a fingerprint of the state that it was made on."`
+	Drain []string `env:"-" placeholder:"NODE" help:"Nodes that shall have no replicas, separated by commas."`
+	JSON  bool     `env:"-" name:"json" help:"Print JSON: the moves, and a fingerprint of the state."`
 }
 
 // plan is a plan as a file.
