@@ -24,6 +24,7 @@ type Command struct {
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
 	Move     moveCmd     `cmd:"" help:"Move a replica of a Raft group to another node, while it serves. A command that was stopped is run again."`
+	Plan     planCmd     `cmd:"" help:"Show which replicas to move so that groups are complete and nodes even. Changes nothing."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
@@ -136,7 +137,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	}
 	addr := c.Addr
 	for range remote.MaxHops {
-		reply, err = c.askNode(addr, password, args)
+		reply, err = c.askNode(addr, password, "WEIR.CLUSTER", args...)
 		to, moved := remote.MovedTo(err)
 		if !moved {
 			return reply, err
@@ -146,7 +147,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	return nil, fmt.Errorf("the leader changed several times, try again: %w", err)
 }
 
-func (c *Command) askNode(addr, password string, args []string) (any, error) {
+func (c *Command) askNode(addr, password, command string, args ...string) (any, error) {
 	conn, err := c.Dial(addr, password)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (c *Command) askNode(addr, password string, args []string) (any, error) {
 	for i, a := range args {
 		list[i] = a
 	}
-	reply, err := conn.Do("WEIR.CLUSTER", list...)
+	reply, err := conn.Do(command, list...)
 	if err != nil {
 		return nil, fmt.Errorf("%s answers: %w", addr, err)
 	}
