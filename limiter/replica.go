@@ -190,10 +190,12 @@ func (t *Topology) LedBy(id string) (n int) {
 	return n
 }
 
-// Behind returns Group.Behind of the group for which it is greatest.
+// Behind returns Group.Behind of the group for which it is greatest, of those that this node has.
 func (t *Topology) Behind() (most uint64) {
 	for _, g := range t.Groups {
-		most = max(most, g.Behind())
+		if !g.Away {
+			most = max(most, g.Behind())
+		}
 	}
 	return most
 }
@@ -214,6 +216,60 @@ func (t *Topology) Leaderless() (n int) {
 // Has reports whether a node has a replica of the group.
 func (g *Group) Has(id string) bool {
 	return slices.ContainsFunc(g.Members, func(m GroupMember) bool { return m.ID == id })
+}
+
+// Serves reports whether a node has a replica of the group that has caught up. In a cluster where every node has every
+// group, each node counts as such a replica. While the replicas are unknown, no node does.
+func (t *Topology) Serves(g *Group, id string) bool {
+	return t.Replicas == 0 ||
+		slices.ContainsFunc(g.Members, func(m GroupMember) bool { return m.ID == id && m.Voter })
+}
+
+// ReplicasOn returns the number of groups of which a node has a replica. It is -1 if none is known, and the replicas of
+// some group are unknown.
+func (t *Topology) ReplicasOn(id string) (n int) {
+	if t.Replicas == 0 {
+		return len(t.Groups)
+	}
+	unknown := 0
+	for i := range t.Groups {
+		switch g := &t.Groups[i]; {
+		case g.Has(id):
+			n++
+		case g.Members == nil:
+			unknown = -1
+		}
+	}
+	return cmp.Or(n, unknown)
+}
+
+// FewestVoters returns the number of voters of the group that has the fewest, at most Replicas. It is 0 while the
+// replicas of a group are unknown.
+func (t *Topology) FewestVoters() int {
+	if t.Replicas == 0 {
+		return t.Count(IsVoter)
+	}
+	fewest := t.Replicas
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		fewest = min(fewest, t.Count(func(m *Member) bool { return t.Serves(g, m.ID) }))
+	}
+	return fewest
+}
+
+// BelowReplicas returns the number of groups with fewer voters that are up than Replicas, as far as this node knows.
+func (t *Topology) BelowReplicas() (n int) {
+	for i := range t.Groups {
+		if t.VotersUp(&t.Groups[i]) < t.Replicas {
+			n++
+		}
+	}
+	return n
+}
+
+// VotersUp returns the number of voters of a group that this node sees as up.
+func (t *Topology) VotersUp(g *Group) int {
+	return t.Count(func(m *Member) bool { return m.Up && t.Serves(g, m.ID) })
 }
 
 // LeadersText names the nodes that lead the groups, and says how many groups have no known leader. leaders has the ids
@@ -240,15 +296,32 @@ func LeadersText(leaders []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// RoleText says how many of the groups a node leads, or what else it does.
-func RoleText(led, groups int, voter bool) string {
+// RoleText says how many of the groups a node leads, or what else it does, and of how many it has replicas unless of
+// all. replicas is Topology.ReplicasOn of the node.
+func RoleText(led, groups, replicas int, voter bool) string {
+	text := "no vote yet"
 	switch {
+	case replicas == 0:
+		return "no replicas"
+	case replicas < 0:
+		return "replicas unknown"
 	case led > 0:
-		return fmt.Sprintf("leads %d of %d", led, groups)
+		text = fmt.Sprintf("leads %d of %d", led, groups)
 	case voter:
-		return "follower"
+		text = "follower"
 	}
-	return "no vote yet"
+	if replicas < groups {
+		text += fmt.Sprintf(", has %d of %d", replicas, groups)
+	}
+	return text
+}
+
+// ReplicasText says how many of the groups have fewer replicas than wanted. It returns "" if none has.
+func ReplicasText(below, groups, wanted int) string {
+	if below == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d groups have fewer than %d replicas that are up", below, groups, wanted)
 }
 
 // Count returns the number of nodes for which is returns true.

@@ -32,8 +32,10 @@ func weirClusterCommand() *command {
 		"Of each Raft group, in the order of their slots: `first_slot`, " +
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
 		"this node while other nodes serve it, else empty). The other fields with these " +
-		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group, and " +
-		"`lag_entries` is the greatest of any group."
+		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group that it shall " +
+		"have, and `lag_entries` is the greatest of any group. With `--replicas` also `replicas`; of each node " +
+		"`zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it leads); of each group `away` " +
+		"(1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, `voter`, `lag_entries`."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
@@ -62,7 +64,8 @@ func weirClusterCommand() *command {
 }
 
 func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
-	s.Map(11)
+	spread := int(oneIf(t.Replicas > 0))
+	s.Map(11 + spread)
 	s.Pair("cluster_id", t.ClusterID)
 	s.Pair("node", t.Self)
 	s.Pair("leader", t.Leader)
@@ -72,20 +75,48 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.PairInt("commit_index", int64(t.CommitIndex))
 	s.PairInt("stale_ms", service.CeilMs(s.srv.Replica.StaleFor()))
 	s.PairInt("log_format", int64(t.Format))
+	if t.Replicas > 0 {
+		s.PairInt("replicas", int64(t.Replicas))
+	}
 	s.Bulk("nodes")
 	s.Array(len(t.Nodes))
 	for i := range t.Nodes {
-		writeNodeStatus(s.Reply, &t.Nodes[i])
+		m := &t.Nodes[i]
+		s.Map(10 + 3*spread)
+		writeNodeStatus(s.Reply, m)
+		if t.Replicas > 0 {
+			s.Pair("zone", m.Zone)
+			s.PairInt("replicas", int64(t.ReplicasOn(m.ID)))
+			s.PairInt("leaders", int64(t.LedBy(m.ID)))
+		}
 	}
 	s.Bulk("groups")
 	s.Array(len(t.Groups))
 	for i := range t.Groups {
-		writeGroupStatus(s.Reply, &t.Groups[i])
+		g := &t.Groups[i]
+		s.Map(8 + 3*spread)
+		writeGroupStatus(s.Reply, g)
+		if t.Replicas > 0 {
+			writeReplicas(s.Reply, t, g)
+		}
+	}
+}
+
+// writeReplicas writes the fields that only a cluster has whose groups are on a part of its nodes.
+func writeReplicas(w resp.Reply, t *limiter.Topology, g *limiter.Group) {
+	w.PairInt("away", int64(oneIf(g.Away)))
+	w.PairInt("replicas_up", int64(t.VotersUp(g)))
+	w.Bulk("replicas")
+	w.Array(len(g.Members))
+	for _, m := range g.Members {
+		w.Map(3)
+		w.Pair("id", m.ID)
+		w.PairInt("voter", int64(oneIf(m.Voter)))
+		w.PairInt("lag_entries", int64(m.LagEntries))
 	}
 }
 
 func writeGroupStatus(w resp.Reply, g *limiter.Group) {
-	w.Map(8)
 	w.PairInt("first_slot", int64(g.Slots.First))
 	w.PairInt("last_slot", int64(g.Slots.Last))
 	w.Pair("leader", g.Leader)
@@ -97,7 +128,6 @@ func writeGroupStatus(w resp.Reply, g *limiter.Group) {
 }
 
 func writeNodeStatus(w resp.Reply, m *limiter.Member) {
-	w.Map(10)
 	w.Pair("id", m.ID)
 	w.Pair("client_addr", m.ClientAddr)
 	w.Pair("raft_addr", m.RaftAddr)

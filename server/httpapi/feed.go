@@ -240,13 +240,18 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 	for _, g := range t.Groups {
 		leaders = append(leaders, g.Leader)
 	}
+	said := limiter.LeadersText(leaders)
+	if below := limiter.ReplicasText(t.BelowReplicas(), len(t.Groups), t.Replicas); below != "" {
+		said += "; " + below
+	}
 	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term,
-		Groups: GroupsStatus{len(t.Groups), t.Led(), limiter.LeadersText(leaders), t.Leaderless(), t.Behind()}}
+		Groups: GroupsStatus{len(t.Groups), t.Led(), said, t.Leaderless(), t.Behind()}}
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
-			ID: m.ID, Addr: m.ClientAddr, Role: limiter.RoleText(t.LedBy(m.ID), len(t.Groups), m.Voter), Up: m.Up,
-			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard),
+			ID: m.ID, Addr: m.ClientAddr, Up: m.Up,
+			Role: limiter.RoleText(t.LedBy(m.ID), len(t.Groups), t.ReplicasOn(m.ID), m.Voter),
+			Lag:  m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard),
 			WebURL: m.WebURL,
 		})
 	}

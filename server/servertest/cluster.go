@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,37 @@ func (f *FakeCluster) Split(leaders ...string) {
 	})
 }
 
+// Spread makes a cluster of the nodes with these letters as ids, whose groups live on a part of them, on as many as the
+// first group. A group is the letters of its nodes: the first one leads, and capital letters have no vote yet. A group
+// that begins with "-" has no leader.
+func (f *FakeCluster) Spread(nodes string, groups ...string) {
+	f.Change(func(t *limiter.Topology) {
+		t.Nodes, t.Groups, t.Replicas = nil, nil, len(strings.TrimPrefix(groups[0], "-"))
+		for i, letters := range groups {
+			g := limiter.Group{Slots: hashslot.OfGroup(i, len(groups)), Term: t.Term + uint64(i),
+				AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex, Members: []limiter.GroupMember{}}
+			if letters[0] != '-' {
+				g.Leader, g.LastLeader = letters[:1], letters[:1]
+			}
+			for _, id := range nodes {
+				if at := strings.IndexByte(strings.ToLower(letters), byte(id)); at >= 0 {
+					g.Members = append(g.Members, limiter.GroupMember{ID: string(id),
+						Voter: letters[at] == byte(id)})
+				}
+			}
+			t.Groups = append(t.Groups, g)
+		}
+		for i, id := range nodes {
+			host := "10.0.0." + strconv.Itoa(i+1)
+			has := strings.Join(groups, "")
+			t.Nodes = append(t.Nodes, limiter.Member{ID: string(id), ClientAddr: host + ":6380",
+				RaftAddr: host + ":6390", Up: true, AppliedIndex: t.AppliedIndex, Zone: "z" + strconv.Itoa(i%3+1),
+				Voter: strings.ContainsRune(has, id) && !strings.Contains(has, strings.ToUpper(string(id)))})
+		}
+		t.Leader, t.LastLeader = t.Groups[0].Leader, t.Groups[0].LastLeader
+	})
+}
+
 // FakeReplica is the Limiter of one node.
 type FakeReplica struct {
 	*FakeCluster
@@ -97,6 +129,11 @@ func (r *FakeReplica) Topology() *limiter.Topology {
 	if t.Groups == nil {
 		t.Groups = []limiter.Group{{Slots: hashslot.All, Leader: t.Leader, LastLeader: t.LastLeader, Term: t.Term,
 			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex}}
+	}
+	t.Groups = slices.Clone(t.Groups)
+	for i := range t.Groups { // every node has the first group, without a vote if it has no replica
+		g := &t.Groups[i]
+		g.Away = t.Replicas > 0 && i > 0 && !g.Has(r.ID)
 	}
 	return &t
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,61 @@ func TestClusterStatus(t *testing.T) {
 	require.Equal(t, remote.NodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true,
 		Up: true, AppliedIndex: 8, HeardMs: 30, LogFormat: 1}, status.Nodes[1])
 	require.False(t, status.Nodes[2].Voter || status.Nodes[2].Up)
+}
+
+// TestClusterStatusOfSpreadGroups checks what is shown of groups that are on a part of the nodes.
+func TestClusterStatusOfSpreadGroups(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	replica := func(id string, voter bool, lag uint64) limiter.GroupMember {
+		return limiter.GroupMember{ID: id, Voter: voter, LagEntries: lag}
+	}
+	nodes["b"].mu.Lock()
+	nodes["b"].topo.Replicas = 2
+	nodes["b"].topo.Nodes = append(slices.Clone(nodes["b"].topo.Nodes), limiter.Member{ID: "d", RaftAddr: "127.0.0.1:10",
+		Up: true, Zone: "z2"})
+	nodes["b"].topo.Groups = []limiter.Group{
+		{Slots: hashslot.OfGroup(0, 2), Leader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9,
+			Members: []limiter.GroupMember{replica("a", true, 0), replica("b", true, 4)}},
+		{Slots: hashslot.OfGroup(1, 2), Leader: "a", Term: 4, AppliedIndex: 5, CommitIndex: 7, Away: true,
+			Members: []limiter.GroupMember{replica("a", true, 0), replica("b", false, 6), replica("c", true, 0)}},
+	}
+	nodes["b"].mu.Unlock()
+	var out bytes.Buffer
+	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}))
+	lines := strings.Split(out.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	require.Equal(t, "keys led by a; 1 of 2 groups have fewer than 2 replicas that are up", lines[1])
+	require.Equal(t, []string{
+		"NODE ROLE UP CLIENTS NODES APPLIED READS HEARD ZONE",
+		"a leads 2 of 2 yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago -",
+		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 form 1 this node -",
+		"c no vote yet, has 1 of 2 no unknown 127.0.0.1:9 2 unknown 1m0s ago -",
+		"d no replicas yes unknown 127.0.0.1:10 0 unknown 0s ago z2", "",
+		"GROUP SLOTS LEADER TERM BEHIND REPLICAS",
+		"0 0-8191 a 3 1 2 of 2 up: a, b (4 behind)",
+		"1 8192-16383 a 4 - 1 of 2 up: a, b (catches up, 6 behind), c (down)", "",
+	}, lines[5:])
+
+	out.Reset()
+	require.NoError(t, (&statusCmd{JSON: true}).show(&out, &Command{Addr: nodes["b"].addr}))
+	var status remote.Status
+	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
+	require.Equal(t, 2, status.Replicas)
+	require.Equal(t, []int{2, 2, 0, 0}, []int{int(*status.Nodes[0].Replicas), int(*status.Nodes[0].Leaders),
+		int(*status.Nodes[3].Replicas), int(*status.Nodes[3].Leaders)})
+	require.EqualValues(t, 1, *status.Groups[1].ReplicasUp)
+	require.True(t, status.Groups[1].Away)
+	require.Equal(t, remote.ReplicaStatus{ID: "b", LagEntries: 6}, status.Groups[1].Replicas[1])
+
+	nodes["b"].mu.Lock()
+	nodes["b"].topo.Groups[1].Members = nil
+	nodes["b"].mu.Unlock()
+	out.Reset()
+	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}))
+	require.Regexp(t, `(?m)^d +replicas unknown `, out.String(), "nobody may take it for empty")
+	require.Contains(t, out.String(), "  0 of 2 up: unknown\n")
 }
 
 func TestClusterStatusWithoutALeader(t *testing.T) {

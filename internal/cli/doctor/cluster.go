@@ -83,6 +83,11 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	}
 	majority := voters/2 + 1
 	switch {
+	case s.BelowReplicas() > 0: // said names them
+		return append(found, Finding{Doubt, "cluster", said,
+			"start the nodes that are down: weir cluster status names the replicas of each group"})
+	case s.Replicas > 0: // a majority of all nodes says nothing about the groups
+		return append(found, Finding{Fine, "cluster", said, ""})
 	case up < majority:
 		return append(found, Finding{Wrong, "cluster", said, fmt.Sprintf("start nodes until %d are up", majority)})
 	case up == majority && voters > 1:

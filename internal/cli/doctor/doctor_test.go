@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +43,12 @@ func TestDoctorJudges(t *testing.T) {
 	ended := status("a", true, true, true)
 	ended.Node = "a"
 	ended.Groups = []remote.GroupStatus{{LastSlot: 8191, Ended: "it differs"}, {Leader: "b"}}
+	spread := func(up int) (s remote.Status) { // two of six nodes are gone, and as many replicas of a group are up
+		text := fmt.Sprintf(`{"replicas": 3, "groups": [{"leader": "a", "replicas_up": %d}]}`, up)
+		require.NoError(t, json.Unmarshal([]byte(text), &s))
+		s.Nodes = status("a", true, true, true, true, false, false).Nodes
+		return s
+	}
 	judge := func(s remote.Status) []Finding { return judgeStatus(&s) }
 	const spare = 1000 // file descriptors beyond those of clients
 	slow := status("a", true, true, true)
@@ -66,6 +74,8 @@ func TestDoctorJudges(t *testing.T) {
 		{judge(status("a", true, true, true, true)), Doubt, "4 of 4 voters"},
 		{judge(status("a", true)), Fine, "1 of 1 voters"},
 		{judge(grouped), Fine, "3 of 3 voters are up; led by a, b"},
+		{judge(spread(3)), Fine, "4 of 6 voters are up; led by a"},
+		{judge(spread(2)), Doubt, "1 of 1 groups have fewer than 3 replicas that are up"},
 		{judge(leaderless), Wrong, "1 of 2 groups have no leader"},
 		{judge(ended), Wrong, "the group of the slots 0 to 8191 has ended on a: it differs"},
 		{judge(slow), Doubt, "b is 10001 entries behind"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/gomodule/redigo/redis"
@@ -16,16 +18,18 @@ import (
 
 // Status is the reply to WEIR.CLUSTER STATUS.
 type Status struct {
-	ClusterID    string       `redis:"cluster_id" json:"cluster_id"`
-	Node         string       `redis:"node" json:"node"`
-	Leader       string       `redis:"leader" json:"leader"`
-	LastLeader   string       `redis:"last_leader" json:"last_leader"`
-	Term         uint64       `redis:"term" json:"term"`
-	AppliedIndex uint64       `redis:"applied_index" json:"applied_index"`
-	CommitIndex  uint64       `redis:"commit_index" json:"commit_index"`
-	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
-	LogFormat    int          `redis:"log_format" json:"log_format"`
-	Nodes        []NodeStatus `redis:"-" json:"nodes"`
+	ClusterID    string `redis:"cluster_id" json:"cluster_id"`
+	Node         string `redis:"node" json:"node"`
+	Leader       string `redis:"leader" json:"leader"`
+	LastLeader   string `redis:"last_leader" json:"last_leader"`
+	Term         uint64 `redis:"term" json:"term"`
+	AppliedIndex uint64 `redis:"applied_index" json:"applied_index"`
+	CommitIndex  uint64 `redis:"commit_index" json:"commit_index"`
+	StaleMs      int64  `redis:"stale_ms" json:"stale_ms"`
+	LogFormat    int    `redis:"log_format" json:"log_format"`
+	// Replicas is how many replicas each group shall have; 0: one on every node.
+	Replicas int          `redis:"replicas" json:"replicas,omitempty"`
+	Nodes    []NodeStatus `redis:"-" json:"nodes"`
 	// Groups lists the Raft groups. Leader, Term and the indexes above are those of the first group.
 	Groups []GroupStatus `redis:"-" json:"groups"`
 }
@@ -41,6 +45,29 @@ type GroupStatus struct {
 	CommitIndex  uint64 `redis:"commit_index" json:"commit_index"`
 	// Ended is why the group has ended on the node that answered, while other nodes serve it; "": it has not.
 	Ended string `redis:"ended" json:"ended,omitempty"`
+	// Away tells that the node that answered has no replica of the group. These fields are empty without
+	// Status.Replicas.
+	Away       bool     `redis:"away" json:"away,omitempty"`
+	ReplicasUp *count   `redis:"replicas_up" json:"replicas_up,omitempty"`
+	Replicas   replicas `redis:"replicas" json:"replicas,omitempty"`
+}
+
+// ReplicaStatus is one replica of a group. Without a vote it has not caught up yet.
+type ReplicaStatus struct {
+	ID         string `redis:"id" json:"id"`
+	Voter      bool   `redis:"voter" json:"voter"`
+	LagEntries uint64 `redis:"lag_entries" json:"lag_entries"`
+}
+
+type replicas []ReplicaStatus
+
+// RedisScan implements redis.Scanner.
+func (r *replicas) RedisScan(src any) (err error) {
+	items, err := redis.Values(src, nil)
+	if err == nil {
+		*r, err = readMaps[ReplicaStatus](items)
+	}
+	return err
 }
 
 // NodeStatus is one node in a Status.
@@ -55,6 +82,27 @@ type NodeStatus struct {
 	LagEntries   uint64 `redis:"lag_entries" json:"lag_entries"`
 	ClockAheadMs int64  `redis:"clock_ahead_ms" json:"clock_ahead_ms"`
 	LogFormat    int    `redis:"log_format" json:"log_format"`
+	// Of a cluster with Status.Replicas. Replicas is -1 while it is unknown.
+	Zone     string `redis:"zone" json:"zone,omitempty"`
+	Replicas *count `redis:"replicas" json:"replicas,omitempty"`
+	Leaders  *count `redis:"leaders" json:"leaders,omitempty"`
+}
+
+// count is a number that JSON shows also when it is 0, unless there is none.
+type count int
+
+// RedisScan implements redis.Scanner.
+func (c *count) RedisScan(src any) error {
+	n, err := redis.Int(src, nil)
+	*c = count(n)
+	return err
+}
+
+func (c *count) or(none int) int {
+	if c == nil {
+		return none
+	}
+	return int(*c)
 }
 
 // ReadStatus reads the reply to WEIR.CLUSTER STATUS. A node of version 0.1.0 with one group lists no groups: what it
@@ -92,6 +140,13 @@ func readAll[T any](fields []any, wanted string) (all []T, err error) {
 			items, err = redis.Values(fields[i+1], nil)
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	return readMaps[T](items)
+}
+
+func readMaps[T any](items []any) (all []T, err error) {
 	for _, item := range items {
 		var v T
 		values, errValues := redis.Values(item, nil)
@@ -111,20 +166,28 @@ func (s *Status) WriteTable(w io.Writer) error {
 	fmt.Fprintf(t, "log\tform %d\n", s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d%s\n\n",
 		s.Node, s.CommitIndex, s.AppliedIndex, StaleText(s.StaleMs))
-	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
+	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD"+s.column("ZONE"))
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n",
 			n.ID, s.Role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex,
-			n.reads(), s.heard(n))
+			n.reads(), s.heard(n), s.column(cmp.Or(terminal.PlainText(n.Zone), "-")))
 	}
 	s.writeGroups(t)
 	return t.Flush()
 }
 
+// column returns a further column of a table, which only a cluster with Replicas has.
+func (s *Status) column(text string) string {
+	if s.Replicas == 0 {
+		return ""
+	}
+	return "\t" + text
+}
+
 // writeGroups writes a table of the groups. BEHIND is how many entries the node that answered has not applied.
 func (s *Status) writeGroups(t io.Writer) {
-	fmt.Fprintln(t, "\nGROUP\tSLOTS\tLEADER\tTERM\tBEHIND")
+	fmt.Fprintln(t, "\nGROUP\tSLOTS\tLEADER\tTERM\tBEHIND"+s.column("REPLICAS"))
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Ended != "" {
@@ -132,9 +195,41 @@ func (s *Status) writeGroups(t io.Writer) {
 				terminal.PlainText(g.Ended))
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%d-%d\t%s\t%d\t%d\n", i, g.FirstSlot, g.LastSlot,
-			leaderText(g.Leader, g.LastLeader), g.Term, g.CommitIndex-min(g.AppliedIndex, g.CommitIndex))
+		behind := fmt.Sprint(g.CommitIndex - min(g.AppliedIndex, g.CommitIndex))
+		if g.Away {
+			behind = "-"
+		}
+		fmt.Fprintf(t, "%d\t%d-%d\t%s\t%d\t%s%s\n", i, g.FirstSlot, g.LastSlot,
+			leaderText(g.Leader, g.LastLeader), g.Term, behind, s.column(s.replicasText(g)))
 	}
+}
+
+// replicasText names the replicas of a group, and says how many of those that vote are up.
+func (s *Status) replicasText(g *GroupStatus) string {
+	var names []string
+	for _, r := range g.Replicas {
+		name := terminal.PlainText(r.ID)
+		switch {
+		case slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.ID == r.ID && !n.Up }):
+			name += " (down)"
+		case !r.Voter:
+			name += fmt.Sprintf(" (catches up, %d behind)", r.LagEntries)
+		case r.LagEntries > 0:
+			name += fmt.Sprintf(" (%d behind)", r.LagEntries)
+		}
+		names = append(names, name)
+	}
+	return fmt.Sprintf("%d of %d up: %s", g.ReplicasUp.or(0), s.Replicas, cmp.Or(strings.Join(names, ", "), "unknown"))
+}
+
+// BelowReplicas returns the number of groups with fewer replicas that are up than Replicas.
+func (s *Status) BelowReplicas() (n int) {
+	for i := range s.Groups {
+		if s.Groups[i].ReplicasUp.or(0) < s.Replicas {
+			n++
+		}
+	}
+	return n
 }
 
 // EndedHere returns the number of groups that have ended on the node that answered.
@@ -173,6 +268,9 @@ func (s *Status) LeadersText() string {
 	if ended > 0 {
 		text += fmt.Sprintf("; %d of %d groups have ended on %s", ended, len(s.Groups), s.Node)
 	}
+	if below := limiter.ReplicasText(s.BelowReplicas(), len(s.Groups), s.Replicas); below != "" {
+		text += "; " + below
+	}
 	return text
 }
 
@@ -198,7 +296,7 @@ func leaderText(leader, last string) string {
 
 // Role says how many groups a node leads, or what else it does.
 func (s *Status) Role(n *NodeStatus) string {
-	return limiter.RoleText(s.LedBy(n.ID), len(s.Groups), n.Voter)
+	return limiter.RoleText(s.LedBy(n.ID), len(s.Groups), n.Replicas.or(len(s.Groups)), n.Voter)
 }
 
 // reads returns the newest form of the log that a node can read.
