@@ -13,12 +13,11 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other " +
-	"nodes are its replicas. With several Raft groups each group owns a range of slots, and its leader is the " +
-	"primary of the range. In `CLUSTER SLOTS` and `CLUSTER SHARDS` a node that leads a group is also a " +
-	"replica of the ranges of other primaries. `CLUSTER NODES` has one line for a node: it shows a primary with its " +
-	"ranges, and any other " +
-	"node as a replica of the first primary. Node ids are the SHA-1 of the " +
+const clusterDetails = "Each Raft group owns a range of slots. Cluster clients see its leader as the primary of the " +
+	"range, and the other nodes that have the group as replicas. `CLUSTER SLOTS` names them for each range. " +
+	"`CLUSTER SHARDS` has one shard for each primary, with the replicas of all of its ranges. " +
+	"`CLUSTER NODES` shows a node that leads no group as a replica of the first primary whose ranges it has. " +
+	"A node that has the ranges of no primary is a master without slots. Node ids are the SHA-1 of the " +
 	"names of the nodes, the epoch is Raft's term. While a group has no known leader, the map shows its last leader " +
 	"and `cluster_state` is `fail`. A node that has just started names itself for ranges " +
 	"whose primary or address it does not know yet. Its map is complete, or empty while it knows no leader."
@@ -156,7 +155,7 @@ func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
 	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !o.Primary.HasAddress() })
 	s.Array(len(owners))
 	for _, o := range owners {
-		nodes := info.Serving(t, o.Primary)
+		nodes := info.Serving(o.Primary, o.Replicas)
 		s.Array(2 + len(nodes))
 		s.Int(int64(o.Slots.First))
 		s.Int(int64(o.Slots.Last))
@@ -182,7 +181,7 @@ func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
 			s.Int(int64(r.First))
 			s.Int(int64(r.Last))
 		}
-		nodes := info.Serving(t, shard.Primary)
+		nodes := info.Serving(shard.Primary, shard.Replicas)
 		s.Bulk("nodes")
 		s.Array(len(nodes))
 		for i, m := range nodes {
@@ -243,7 +242,7 @@ func runRole(s *Session, _ [][]byte) {
 		writeMasterRole(s.Reply, new(limiter.Topology))
 		return
 	}
-	if t := s.srv.Replica.Topology(); t.Led() > 0 {
+	if t := s.srv.Replica.Topology(); info.IsPrimary(t) {
 		writeMasterRole(s.Reply, t)
 	} else {
 		writeReplicaRole(s.Reply, t)

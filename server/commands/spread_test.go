@@ -2,14 +2,20 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/servertest"
 )
 
@@ -21,6 +27,269 @@ func spreadCluster() *servertest.FakeCluster {
 	f := servertest.NewFakeCluster()
 	f.Spread("abcdef", spreadGroups...)
 	return f
+}
+
+// mapOf is what a client of a cluster reads from CLUSTER SLOTS, SHARDS or NODES: the nodes of a range of slots by
+// their letters, the primary first.
+type mapOf map[hashslot.Range]string
+
+// letterOf returns the id of a node, which is a letter, from the id that clients know it by.
+func letterOf(t *testing.T, id string) string {
+	t.Helper()
+	for letter := 'a'; letter <= 'z'; letter++ {
+		if info.NodeID(string(letter)) == id {
+			return string(letter)
+		}
+	}
+	require.Fail(t, "unknown node", id)
+	return ""
+}
+
+func (c *testClient) slotsMap() mapOf {
+	found := mapOf{}
+	for _, r := range c.value("CLUSTER SLOTS").items {
+		nodes := ""
+		for _, n := range r.items[2:] {
+			nodes += letterOf(c.t.(*testing.T), n.items[2].text)
+		}
+		found[rangeOf(r.items[0].text, r.items[1].text)] = nodes
+	}
+	return found
+}
+
+func (c *testClient) shardsMap() mapOf {
+	found, primaries := mapOf{}, ""
+	for _, shard := range c.value("CLUSTER SHARDS").items {
+		nodes := ""
+		for i, n := range shard.get("nodes").items {
+			nodes += letterOf(c.t.(*testing.T), n.get("id").text)
+			require.Equal(c.t, i == 0, n.get("role").text == "master")
+		}
+		require.NotContains(c.t, primaries, nodes[:1], "clients keep one shard of a primary")
+		primaries += nodes[:1]
+		slots := shard.get("slots").items
+		for i := 0; i < len(slots); i += 2 {
+			found[rangeOf(slots[i].text, slots[i+1].text)] = nodes
+		}
+	}
+	return found
+}
+
+// nodesMap also returns the masters without slots.
+func (c *testClient) nodesMap() (found mapOf, empty string) {
+	found = mapOf{}
+	replicas := map[string]string{}
+	lines := strings.Split(strings.TrimSpace(c.say("CLUSTER NODES")), "\n")
+	for _, line := range lines {
+		words := strings.Fields(line)
+		id := letterOf(c.t.(*testing.T), words[0])
+		switch flags := strings.Split(words[2], ","); {
+		case slices.Contains(flags, "slave"):
+			require.Len(c.t, words, 8, line)
+			replicas[words[3]] += id
+		case len(words) == 8:
+			empty += id
+		}
+	}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		for _, slots := range words[8:] {
+			first, last, _ := strings.Cut(slots, "-")
+			found[rangeOf(first, last)] = letterOf(c.t.(*testing.T), words[0]) + replicas[words[0]]
+		}
+	}
+	return found, empty
+}
+
+func rangeOf(first, last string) hashslot.Range {
+	from, _ := strconv.Atoi(first)
+	to, _ := strconv.Atoi(last)
+	return hashslot.Range{First: uint16(from), Last: uint16(to)}
+}
+
+// of returns the nodes of each group. It fails unless each slot has one range.
+func (m mapOf) of(t *testing.T, groups []limiter.Group) (nodes []string) {
+	t.Helper()
+	slots := 0
+	for r := range m {
+		slots += r.Len()
+	}
+	require.Equal(t, hashslot.Count, slots, "a slot is missing or has two owners: %v", m)
+	for _, g := range groups {
+		for r, names := range m {
+			if r.First <= g.Slots.First && r.Last >= g.Slots.Last {
+				nodes = append(nodes, names)
+			}
+		}
+	}
+	require.Len(t, nodes, len(groups), m)
+	return nodes
+}
+
+func TestClusterViewOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	groups := f.Node("a").Topology().Groups
+	for _, self := range []string{"a", "e", "f"} {
+		c, _ := clusterClient(t, f, self, Config{})
+		slots := c.slotsMap()
+		assert.Len(t, slots, 7, "neighbours with the same nodes must be one range")
+		assert.Equal(t, []string{"abc", "bcd", "cad", "dae", "bac", "bac", "cab", "dbe"}, slots.of(t, groups))
+		assert.Equal(t, []string{"abc", "bc", "ca", "de", "bc", "bc", "ca", "de"}, c.shardsMap().of(t, groups))
+		nodes, empty := c.nodesMap()
+		assert.Equal(t, []string{"a", "b", "c", "de", "b", "b", "c", "de"}, nodes.of(t, groups))
+		assert.Equal(t, "f", empty)
+		assert.Contains(t, c.say("CLUSTER INFO"), "cluster_known_nodes:6\r\ncluster_size:4\r\n")
+		assert.Contains(t, c.say("CLUSTER REPLICAS "+info.NodeID("d")), info.NodeID("e")+" 10.0.0.5:6380@6390 ")
+		assert.Empty(t, c.say("CLUSTER REPLICAS "+info.NodeID("f")))
+		assert.Equal(t, "-"+string(errNotMaster), c.say("CLUSTER REPLICAS "+info.NodeID("e")))
+		assert.Len(t, c.value("CLUSTER LINKS").items, 5)
+	}
+}
+
+// TestRolesOfSpreadGroups checks who a node says that its replicas are, and its primary.
+func TestRolesOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	role := func(self string) (said, hello, replication string) {
+		c, _ := clusterClient(t, f, self, Config{})
+		return c.say("ROLE"), c.value("HELLO").get("role").text, c.say("INFO replication")
+	}
+	said, hello, replication := role("a")
+	assert.Equal(t, "master 42 10.0.0.2 6380 40 10.0.0.3 6380 40", said, "the nodes with group 0, which it leads")
+	assert.Equal(t, "master", hello)
+	assert.Contains(t, replication, "role:master\r\nconnected_slaves:2\r\n")
+	said, hello, replication = role("e")
+	assert.Equal(t, "slave 10.0.0.4 6380 connected 40", said)
+	assert.Equal(t, "replica", hello)
+	assert.Contains(t, replication, "role:slave\r\nmaster_host:10.0.0.4\r\n")
+	said, hello, replication = role("f")
+	assert.Equal(t, "master 42", strings.TrimSpace(said), "as an empty node of Redis")
+	assert.Equal(t, "master", hello)
+	assert.Contains(t, replication, "role:master\r\nconnected_slaves:0\r\n")
+	f.Spread("abcdef", "-bc", "abc") // it never had a leader
+	f.Change(func(t *limiter.Topology) { t.Groups[1].Leader = "" })
+	said, _, _ = role("a")
+	assert.Equal(t, "slave  0 connect 40", said, "it owns slots until there is a leader")
+
+	c, _ := clusterClient(t, spreadCluster(), "f", Config{})
+	assert.Contains(t, c.say("INFO raft"), "raft_replicas:3\r\nraft_replicas_here:0\r\nraft_groups_below_replicas:0\r\n")
+}
+
+// TestClusterViewsOfRandomPlacements checks that each range of slots names the leader and the voters of its group, no
+// other node, and that no slot is missing or has two owners.
+func TestClusterViewsOfRandomPlacements(t *testing.T) {
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	for seed := range rounds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkPlacement(t, rand.New(rand.NewPCG(uint64(seed), 43))) })
+	}
+}
+
+func checkPlacement(t *testing.T, r *rand.Rand) {
+	nodes := "abcdefghi"[:3+r.IntN(7)]
+	replicas := []int{1, 3, 5}[r.IntN(3)]
+	groups := make([]string, 1<<r.IntN(5))
+	for g := range groups {
+		var list []byte
+		for _, at := range r.Perm(len(nodes))[:min(replicas, len(nodes))] {
+			list = append(list, nodes[at])
+		}
+		if r.IntN(4) == 0 && len(list) < len(nodes) { // one more, which catches up
+			for _, id := range []byte(nodes) {
+				if !slices.Contains(list, id) {
+					list = append(list, id-'a'+'A')
+					break
+				}
+			}
+		}
+		groups[g] = string(list)
+	}
+	f := servertest.NewFakeCluster()
+	f.Spread(nodes, groups...)
+	self := nodes[r.IntN(len(nodes))]
+	f.Change(func(topo *limiter.Topology) {
+		topo.Replicas = replicas
+		for i := range topo.Groups {
+			switch g := &topo.Groups[i]; r.IntN(6) {
+			case 0: // no leader, and maybe the last one has left the group
+				g.Leader, g.LastLeader = "", []string{"", g.Leader, string(nodes[r.IntN(len(nodes))])}[r.IntN(3)]
+			case 1:
+				g.Members = nil
+			}
+		}
+		for i := range topo.Nodes {
+			if m := &topo.Nodes[i]; m.ID != string(self) && r.IntN(8) == 0 {
+				m.ClientAddr = ""
+			}
+		}
+	})
+	c, node := clusterClient(t, f, string(self), Config{})
+	topo := node.Topology()
+	if !slices.ContainsFunc(topo.Groups, func(g limiter.Group) bool { return topo.PrimaryOf(g) != nil }) {
+		assert.Empty(t, c.slotsMap(), "no primary is known")
+		return
+	}
+	slots := c.slotsMap().of(t, topo.Groups)
+	shards := c.shardsMap().of(t, topo.Groups)
+	found, empty := c.nodesMap()
+	lines := found.of(t, topo.Groups)
+	common := map[string]string{} // the nodes that have all ranges of a primary
+	for i := range topo.Groups {
+		g := &topo.Groups[i]
+		primary, others := slots[i][:1], slots[i][1:]
+		requirePrimary(t, topo, g, primary)
+		assert.Equal(t, votersBut(topo, g, primary, true), others)
+		before, known := common[primary]
+		common[primary] = strings.Map(func(id rune) rune {
+			if known && !strings.ContainsRune(before, id) {
+				return -1
+			}
+			return id
+		}, votersBut(topo, g, primary, false))
+	}
+	for i := range topo.Groups {
+		primary, addressed := slots[i][:1], ""
+		for _, id := range common[primary] {
+			if topo.Member(string(id)).HasAddress() {
+				addressed += string(id)
+			}
+		}
+		assert.Equal(t, primary+addressed, shards[i])
+		assert.Equal(t, primary, lines[i][:1])
+		assert.Subset(t, strings.Split(common[primary], ""), strings.Split(lines[i][1:], ""))
+	}
+	for _, id := range empty {
+		for primary, all := range common {
+			assert.NotContains(t, all, string(id), "it is a replica of %s", primary)
+		}
+	}
+}
+
+// requirePrimary checks the primary of a group: its leader, else a node that has the group, else the node that is
+// asked.
+func requirePrimary(t *testing.T, topo *limiter.Topology, g *limiter.Group, primary string) {
+	t.Helper()
+	if topo.Member(g.Leader).HasAddress() {
+		require.Equal(t, g.Leader, primary)
+		return
+	}
+	require.True(t, topo.Member(primary).HasAddress())
+	if votersBut(topo, g, "", true) != "" {
+		require.True(t, topo.Serves(g, primary), "group %v, primary %s", g, primary)
+		return
+	}
+	require.Equal(t, topo.Self, primary)
+}
+
+// votersBut returns the ids of the voters of a group except one.
+func votersBut(topo *limiter.Topology, g *limiter.Group, but string, addressed bool) (ids string) {
+	for _, m := range g.Members {
+		if m.Voter && m.ID != but && (!addressed || topo.Member(m.ID).HasAddress()) {
+			ids += m.ID
+		}
+	}
+	return ids
 }
 
 func TestStatusOfSpreadGroups(t *testing.T) {

@@ -13,7 +13,7 @@ func writeReplication(s *Server, w *writer) {
 		return
 	}
 	t := s.Replica.Topology()
-	if id := NodeID(t.ClusterID); t.Led() > 0 {
+	if id := NodeID(t.ClusterID); IsPrimary(t) {
 		writeMaster(t, id, w)
 	} else {
 		writeReplica(t, id, w)
@@ -74,4 +74,9 @@ func writeRaft(s *Server, w *writer) {
 	w.field("raft_groups_led", t.Led())
 	w.field("raft_groups_leaderless", t.Leaderless())
 	w.field("raft_groups_ended", t.Ended())
+	if t.Replicas > 0 {
+		w.field("raft_replicas", t.Replicas)
+		w.field("raft_replicas_here", max(0, t.ReplicasOn(t.Self)))
+		w.field("raft_groups_below_replicas", t.BelowReplicas())
+	}
 }
