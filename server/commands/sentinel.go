@@ -103,6 +103,14 @@ func (v *sentinel) others(but *limiter.Member) (all []*limiter.Member) {
 	return all
 }
 
+// votes reports whether a node votes for the primary.
+func (v *sentinel) votes(m *limiter.Member) bool {
+	if v.t.Replicas == 0 {
+		return m.Voter
+	}
+	return v.t.Serves(&v.t.Groups[0], m.ID)
+}
+
 func runGetMasterAddr(s *Session, args [][]byte) {
 	v := newSentinel(s.srv, s.about.LocalAddr)
 	host, port, ok := v.primary.HostPort()
@@ -115,8 +123,8 @@ func runGetMasterAddr(s *Session, args [][]byte) {
 
 // runCheckQuorum answers in the words of Redis, because programs that watch it compare them.
 func runCheckQuorum(s *Session, v *sentinel) {
-	voters := v.t.Count(func(m *limiter.Member) bool { return m.Voter })
-	up := v.t.Count(func(m *limiter.Member) bool { return m.Voter && (m.Up || m.ID == v.t.Self) })
+	voters := v.t.Count(v.votes)
+	up := v.t.Count(func(m *limiter.Member) bool { return v.votes(m) && (m.Up || m.ID == v.t.Self) })
 	switch {
 	case up <= voters/2:
 		s.fail(resp.Error("NOQUORUM " + strconv.Itoa(up) + " usable Sentinels. Not enough available Sentinels to " +
@@ -143,7 +151,7 @@ func (v *sentinel) writePrimary(w resp.Reply, m *limiter.Member) {
 	w.Pair("config-epoch", strconv.FormatUint(v.t.Term, 10))
 	w.Pair("num-slaves", strconv.Itoa(len(v.others(v.primary))))
 	w.Pair("num-other-sentinels", strconv.Itoa(len(v.t.Nodes)-1))
-	w.Pair("quorum", strconv.Itoa(v.t.Count(func(m *limiter.Member) bool { return m.Voter })/2+1))
+	w.Pair("quorum", strconv.Itoa(v.t.Count(v.votes)/2+1))
 }
 
 func (v *sentinel) writeReplica(w resp.Reply, m *limiter.Member) {

@@ -314,6 +314,20 @@ func TestStatusOfSpreadGroups(t *testing.T) {
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%12\r\n"))
 }
 
+// TestWaitOfSpreadGroups checks that WAIT promises the copies of a group, not those of a majority of all nodes, and that
+// Sentinel counts the voters of the first group.
+func TestWaitOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	c, _ := clusterClient(t, f, "b", Config{})
+	assert.Equal(t, "1", c.say("WAIT 5 1"))
+	f.Change(func(t *limiter.Topology) { t.Nodes[3].Up, t.Nodes[4].Up, t.Nodes[5].Up = false, false, false })
+	assert.Equal(t, "OK 3 usable Sentinels. Quorum and failover authorization can be reached",
+		c.say("SENTINEL CKQUORUM mymaster"))
+	assert.Equal(t, "2", c.value("SENTINEL MASTER mymaster").get("quorum").text)
+	f.Change(func(t *limiter.Topology) { t.Groups[3].Members = t.Groups[3].Members[:1] })
+	assert.Equal(t, "0", c.say("WAIT 5 1"), "one replica is no second copy")
+}
+
 // TestPageOfSpreadGroups checks the words of the page, which weir top shows too.
 func TestPageOfSpreadGroups(t *testing.T) {
 	f := spreadCluster()
