@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -326,6 +328,46 @@ func TestWaitOfSpreadGroups(t *testing.T) {
 	assert.Equal(t, "2", c.value("SENTINEL MASTER mymaster").get("quorum").text)
 	f.Change(func(t *limiter.Topology) { t.Groups[3].Members = t.Groups[3].Members[:1] })
 	assert.Equal(t, "0", c.say("WAIT 5 1"), "one replica is no second copy")
+}
+
+// TestReadinessOfSpreadGroups checks that a node that hosts nothing is ready while it follows the first group or can
+// forward to another, and that a group which is away makes no node unready.
+func TestReadinessOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	f.SetAge(1500 * time.Millisecond)
+	node := f.Node("f")
+	srv, err := NewShared(silent(Config{}), node)
+	require.NoError(t, err)
+	h := newHTTP(srv)
+	ready := func(status int, want string) {
+		t.Helper()
+		w := ask(h, http.MethodGet, "/readyz")
+		assert.Equal(t, want, w.Body.String())
+		assert.Equal(t, status, w.Code)
+	}
+	before := node.Confirms.Load()
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 8 of 8 groups)\n[+]state ok\n")
+	assert.EqualValues(t, 1, node.Confirms.Load()-before, "only the first group has a state here")
+	f.CutOff(3, limiter.ErrTryAgain, limiter.UnknownAge)
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader = "" })
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 7 of 8 groups)\n[+]state ok (of 7 of 8 groups)\n")
+	f.Change(func(t *limiter.Topology) { t.Groups[0].Leader = "" })
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 6 of 8 groups)\n[+]state ok (of 6 of 8 groups)\n")
+	f.Change(func(t *limiter.Topology) {
+		for i := range t.Nodes {
+			t.Nodes[i].Up = false
+		}
+	})
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (of 6 of 8 groups)\n"+
+		"[-]state may be 1500 ms old: no majority of any group can be reached\n")
+
+	f = spreadCluster()
+	f.CutOff(0, limiter.ErrTryAgain, 11*time.Second)
+	srv, err = NewShared(silent(Config{}), f.Node("f"))
+	require.NoError(t, err)
+	h = newHTTP(srv)
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (of 8 of 8 groups)\n"+
+		"[-]state of 1 of 8 groups may be 11000 ms old, first of group 0\n")
 }
 
 // TestPageOfSpreadGroups checks the words of the page, which weir top shows too.

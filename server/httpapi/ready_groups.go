@@ -69,13 +69,18 @@ func groupsReady(t *limiter.Topology) readiness {
 }
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
-// group must confirm that. Groups that are excused do not count.
+// group must confirm that. Groups that are excused do not count. A group that is away has no state here: it counts
+// if its leader is up, because this node forwards to it.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	confirmed, old, firstOld := 0, 0, 0
 	var oldest time.Duration
 	for i, err := range s.askGroups(t) {
 		age := s.Replica.StaleForOf(t.Groups[i].Slots.First)
-		switch {
+		switch leader := t.Member(t.Groups[i].Leader); {
+		case t.Groups[i].Away:
+			if leader != nil && leader.Up {
+				confirmed++
+			}
 		case err == nil:
 			confirmed++
 		case t.Groups[i].Ended == "" && !s.excused(&t.Groups[i], err, age):
@@ -98,18 +103,23 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	return readiness{"state", true, "ok"}
 }
 
-// askGroups asks for the read index of all groups at the same time, and returns the errors in their order.
+// askGroups asks for the read index of all groups here at the same time, and returns the errors in their order.
 func (s *probes) askGroups(t *limiter.Topology) []error {
 	late, end := context.WithTimeout(context.Background(), groupsWait)
 	defer end()
 	rounds := make([]*probeRound, len(t.Groups))
 	for i := range t.Groups {
+		if t.Groups[i].Away {
+			continue
+		}
 		slot := t.Groups[i].Slots.First
 		rounds[i] = s.groups.of(i).join(func() error { return s.Replica.ReadIndexOf(slot) })
 	}
 	errs := make([]error, len(rounds))
 	for i, r := range rounds {
-		errs[i] = r.await(late)
+		if r != nil {
+			errs[i] = r.await(late)
+		}
 	}
 	return errs
 }
