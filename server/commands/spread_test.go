@@ -316,6 +316,29 @@ func TestStatusOfSpreadGroups(t *testing.T) {
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%12\r\n"))
 }
 
+func TestMetricsOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	f.Change(func(t *limiter.Topology) {
+		t.Nodes[4].Up = false                               // two groups lose a replica
+		t.Groups[6].Members, t.Groups[4].Members = nil, nil // none is known
+		t.Groups[7].CommitIndex = 99
+	})
+	for self, here := range map[string]string{"a": "4", "e": "2", "f": "0"} {
+		srv, err := NewShared(silent(Config{}), f.Node(self))
+		require.NoError(t, err)
+		behind := map[string]string{"a": "2", "e": "59", "f": "2"}[self]
+		for series, want := range map[string]string{"weir_cluster_replicas": "3", "weir_cluster_replicas_here": here,
+			"weir_cluster_groups_below_replicas": "4", "weir_cluster_groups_behind_entries": behind} {
+			assert.Equal(t, want, value(t, srv, series), "%s of %s", series, self)
+		}
+	}
+	srv, err := NewShared(silent(Config{}), servertest.NewFakeCluster().Node("a"))
+	require.NoError(t, err)
+	assert.Equal(t, "0", value(t, srv, "weir_cluster_replicas"))
+	assert.Equal(t, "1", value(t, srv, "weir_cluster_replicas_here"))
+	assert.Equal(t, "0", value(t, srv, "weir_cluster_groups_below_replicas"))
+}
+
 // TestWaitOfSpreadGroups checks that WAIT promises the copies of a group, not those of a majority of all nodes, and that
 // Sentinel counts the voters of the first group.
 func TestWaitOfSpreadGroups(t *testing.T) {

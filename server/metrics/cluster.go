@@ -21,6 +21,10 @@ func (s collector) clusterMetrics() []metric {
 			t.Ended()),
 		gauge("cluster_groups_behind_entries", "Committed entries that this node has not applied, in the group with "+
 			"the most of them.", t.Behind()),
+		gauge("cluster_replicas", "Replicas that each Raft group shall have (--replicas); 0: one on every node.", t.Replicas),
+		gauge("cluster_replicas_here", "Raft groups of which this node has a replica.", max(0, t.ReplicasOn(t.Self))),
+		gauge("cluster_groups_below_replicas", "Raft groups with fewer voters that are up than weir_cluster_replicas.",
+			t.BelowReplicas()),
 		gauge("cluster_term", "Raft term of this node, in the first group.", t.Term),
 		gauge("cluster_applied_index", "Log index of the last entry that this node has applied, in the first "+
 			"group.", t.AppliedIndex),
@@ -36,7 +40,7 @@ func (s collector) clusterMetrics() []metric {
 		gauge("cluster_nodes_up", "Nodes in the cluster that this node sees as up.", t.Count(limiter.IsUp)),
 		gauge("cluster_voters", "Voting nodes in the cluster.", t.Count(limiter.IsVoter)),
 		gauge("cluster_voters_up", "Voting nodes that this node sees as up. Decisions need more than half of "+
-			"weir_cluster_voters.",
+			"weir_cluster_voters, with --replicas of the replicas of their group.",
 			t.Count(func(m *limiter.Member) bool { return limiter.IsVoter(m) && limiter.IsUp(m) })),
 	}
 	for i := range t.Nodes {
