@@ -9,6 +9,9 @@ import (
 
 // read runs a command that reads limiters. If its groups cannot be read, it answers the error.
 func (s *Session) read(cmd *command, args [][]byte) {
+	if !s.guarded(s.redirectedRead(args)) {
+		return
+	}
 	v, age, err := s.reads.Read(func(t *limiter.Topology) ([]int, bool) {
 		groups := scope{Topology: t}
 		some := cmd.read.scope != nil && cmd.read.scope(s, args, &groups)
@@ -18,6 +21,18 @@ func (s *Session) read(cmd *command, args [][]byte) {
 		s.staleMs = service.CeilMs(age)
 		cmd.read.run(s, v, args)
 	}
+}
+
+// redirectedRead returns a MOVED reply if this node redirects a command that reads keys, else nil. A transaction has
+// been redirected before, or executes here as a whole.
+func (s *Session) redirectedRead(args [][]byte) error {
+	if s.srv.Replica == nil || !s.redirects() || s.executing || s.srv.Replica.Topology().Replicas == 0 {
+		return nil
+	}
+	if keys, _, _ := keysIn(s.srv, args); len(keys) > 0 && !s.isBlacklist(keys[0]) {
+		return s.srv.RedirectRead(keys[0])
+	}
+	return nil
 }
 
 // staleFields returns how many fields stale adds to a map.

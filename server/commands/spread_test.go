@@ -19,6 +19,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
 )
 
 // spreadGroups is a cluster of the nodes a to f. The groups 4 and 5 have the same nodes, e leads nothing and has all
@@ -292,6 +293,38 @@ func votersBut(topo *limiter.Topology, g *limiter.Group, but string, addressed b
 		}
 	}
 	return ids
+}
+
+// TestRedirectOfSpreadGroups checks what a node that hosts nothing redirects. The slot of foo is in group 5, that of
+// hello in group 0, which every node has.
+func TestRedirectOfSpreadGroups(t *testing.T) {
+	f := spreadCluster()
+	const moved = "-MOVED 12182 10.0.0.2:6380"
+	c, node := clusterClient(t, f, "f", Config{Redirect: service.RedirectMoved, BlacklistKey: blacklistKey})
+	for _, send := range []string{takeFoo, "TYPE foo", "TTL foo", "RL.INSPECT foo", "EXISTS foo hello",
+		"RL.EXPLAIN " + takeFoo} {
+		assert.Equal(t, moved, c.say(send), send)
+	}
+	c.say("READONLY")
+	assert.Equal(t, moved, c.say("TYPE foo"), "as a replica of Redis without the slot")
+	assert.Equal(t, "none", c.say("TYPE hello"), "it follows the first group")
+	assert.Equal(t, "0", c.say("SCARD "+blacklistKey), "the first group has the blocks everywhere")
+	assert.Equal(t, "0", c.say("CLUSTER COUNTKEYSINSLOT 12182"), "a read without a key has no owner")
+	c.say("MULTI")
+	c.say("TYPE foo")
+	assert.Equal(t, "none", c.say("EXEC"), "a transaction of reads runs here as a whole")
+	assert.Zero(t, node.Decided.Load())
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader = "" })
+	assert.Equal(t, "none", c.say("TYPE foo"), "another replica may answer")
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader, t.Nodes[1].ClientAddr = "b", "" })
+	assert.Equal(t, "none", c.say("TYPE foo"), "there is nowhere to send the client")
+
+	a, _ := clusterClient(t, spreadCluster(), "a", Config{Redirect: service.RedirectMoved})
+	assert.Equal(t, "none", a.say("TYPE foo"), "it has a replica")
+	forward, node := clusterClient(t, spreadCluster(), "f", Config{})
+	assert.Equal(t, "1 8 0 -1 9", forward.say(takeFoo))
+	assert.Equal(t, "fixed", forward.say("TYPE foo"))
+	assert.EqualValues(t, 1, node.Decided.Load())
 }
 
 func TestStatusOfSpreadGroups(t *testing.T) {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
@@ -36,7 +37,22 @@ func (s *Service) redirect(t *limiter.Topology, op *engine.Op) error {
 	if op.Code == engine.OpPolicy {
 		return nil
 	}
-	slot := engine.SlotOf(op.Key)
+	return s.redirectSlot(t, engine.SlotOf(op.Key))
+}
+
+// RedirectRead is Redirect for a read of a key. Every node serves reads of the groups that it has. A read of a group
+// that is away would be served by another node: MOVED also tells a cluster client that its map is old.
+func (s *Service) RedirectRead(key []byte) error {
+	t, slot := s.Replica.Topology(), engine.SlotOf(key)
+	if t.GroupOf(slot).Away {
+		if err := s.redirectSlot(t, slot); !errors.Is(err, limiter.ErrClusterDown) { // else another replica may answer
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) redirectSlot(t *limiter.Topology, slot uint16) error {
 	leader := t.GroupOf(slot).Leader
 	if leader != t.Self {
 		leader = s.Replica.LeaderOf(slot)
