@@ -417,6 +417,10 @@ func TestReadinessOfSpreadGroups(t *testing.T) {
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (of 6 of 8 groups)\n"+
 		"[-]state may be 1500 ms old: no majority of any group can be reached\n")
 
+	f.Spread("abcdef", "abc", "bcdF")
+	f.CutOff(1, limiter.ErrTryAgain, limiter.UnknownAge)
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 2 of 2 groups)\n[+]state ok\n") // its replica catches up
+
 	f = spreadCluster()
 	f.CutOff(0, limiter.ErrTryAgain, 11*time.Second)
 	srv, err = NewShared(silent(Config{}), f.Node("f"))
