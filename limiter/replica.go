@@ -149,10 +149,10 @@ func (t *Topology) Ended() (n int) {
 	return n
 }
 
-// Base returns the number of the group that a node reads policies and blocks everywhere from: the first one that has
-// not ended on the node.
+// Base returns the number of the group that a node reads policies and blocks everywhere from: the first one that it
+// has.
 func (t *Topology) Base() int {
-	return max(0, slices.IndexFunc(t.Groups, func(g Group) bool { return g.Ended == "" }))
+	return max(0, slices.IndexFunc(t.Groups, func(g Group) bool { return g.Ended == "" && !g.Away }))
 }
 
 // GroupOf returns the group that owns a slot.

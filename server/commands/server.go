@@ -72,7 +72,7 @@ func runInfo(s *Session, args [][]byte) {
 		Lasting:    oneIf(shownSet(s, here, s.srv.cfg.BlacklistKey) != nil),
 	}
 	for database := range facts.Expiring {
-		facts.Expiring[database] = keysShown(s, database)
+		facts.Expiring[database] = keysShown(s, database, s.srv.LenHere)
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
