@@ -352,9 +352,13 @@ func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 }
 
 // replicasAt returns how many nodes besides the leader surely have the log up to a committed index. A majority of the
-// voters always has it. With one group, the leader also counts the nodes whose progress it sees.
+// voters of its group always has it. With one group, the leader also counts the nodes whose progress it sees.
 func replicasAt(t *limiter.Topology, index uint64) int64 {
-	majority := t.Count(limiter.IsVoter) / 2
+	voters := t.Count(limiter.IsVoter)
+	if t.Replicas > 0 {
+		voters = min(voters, t.Replicas)
+	}
+	majority := voters / 2
 	if !seesReplicas(t) {
 		return int64(majority)
 	}

@@ -69,11 +69,15 @@ func groupsReady(t *limiter.Topology) readiness {
 }
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
-// group must confirm that. Groups that are excused do not count.
+// group must confirm that. Groups that are excused do not count, nor do those that other nodes have.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
-	confirmed, old, firstOld := 0, 0, 0
+	here, confirmed, old, firstOld := 0, 0, 0, 0
 	var oldest time.Duration
 	for i, err := range s.askGroups(t) {
+		if t.Groups[i].Away {
+			continue
+		}
+		here++
 		age := s.Replica.StaleForOf(t.Groups[i].Slots.First)
 		switch {
 		case err == nil:
@@ -88,17 +92,18 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	switch {
 	case old > 0:
 		return readiness{"state", false, fmt.Sprintf("of %d of %d groups may be %d ms old, first of group %d", old,
-			len(t.Groups), service.CeilMs(oldest), firstOld)}
+			here, service.CeilMs(oldest), firstOld)}
 	case confirmed == 0:
 		return readiness{"state", false, fmt.Sprintf("may be %d ms old: no majority of any group can be reached",
 			service.CeilMs(s.Replica.StaleFor()))}
-	case confirmed < len(t.Groups):
-		return readiness{"state", true, fmt.Sprintf("ok (of %d of %d groups)", confirmed, len(t.Groups))}
+	case confirmed < here:
+		return readiness{"state", true, fmt.Sprintf("ok (of %d of %d groups)", confirmed, here)}
 	}
 	return readiness{"state", true, "ok"}
 }
 
-// askGroups asks for the read index of all groups at the same time, and returns the errors in their order.
+// askGroups asks for the read index of all groups at the same time, and returns the errors in their order. A group that
+// other nodes have answers at once.
 func (s *probes) askGroups(t *limiter.Topology) []error {
 	late, end := context.WithTimeout(context.Background(), groupsWait)
 	defer end()
