@@ -194,39 +194,6 @@ func TestThePageReadsItsOwnNode(t *testing.T) {
 	require.Equal(t, "5", c.say("EXISTS hello bar foo x k"))
 }
 
-// TestWaitCountsTheVotersOfAGroup checks that WAIT counts no nodes that have no replica of the group.
-func TestWaitCountsTheVotersOfAGroup(t *testing.T) {
-	f := servertest.NewFakeCluster()
-	f.Split("a", "b")
-	c, _ := clusterClient(t, f, "a", Config{})
-	f.Change(func(t *limiter.Topology) {
-		for _, id := range []string{"d", "e", "f"} {
-			t.Nodes = append(t.Nodes, limiter.Member{ID: id, Voter: true, Up: true, AppliedIndex: 42})
-		}
-	})
-	require.Equal(t, "3", c.say("WAIT 9 1"))
-	f.Change(func(t *limiter.Topology) { t.Replicas = 3 })
-	require.Equal(t, "1", c.say("WAIT 9 1"))
-}
-
-// TestReadinessCountsTheGroupsOfTheNode checks that groups of other nodes do not confirm the state of a node that is cut
-// off.
-func TestReadinessCountsTheGroupsOfTheNode(t *testing.T) {
-	c, node := spreadClient(t, Config{})
-	h := newHTTP(c.sess.srv)
-	ready := func(status int, line string) {
-		t.Helper()
-		w := ask(h, http.MethodGet, "/readyz")
-		require.Equal(t, status, w.Code)
-		require.Contains(t, w.Body.String(), line)
-	}
-	ready(http.StatusOK, "[+]state ok\n")
-	node.CutOff(0, limiter.ErrTryAgain, time.Second)
-	ready(http.StatusServiceUnavailable, "[-]state may be 0 ms old: no majority of any group can be reached")
-	node.MoveAway(2, 3)
-	ready(http.StatusOK, "[+]state ok (of 1 of 2 groups)")
-}
-
 // TestAReadAsksForItsOwnGroups checks that a scan of some groups asks for no others.
 func TestAReadAsksForItsOwnGroups(t *testing.T) {
 	c, node := spreadClient(t, Config{Redirect: service.RedirectMoved})

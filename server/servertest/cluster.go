@@ -132,8 +132,9 @@ func (r *FakeReplica) Topology() *limiter.Topology {
 			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex}}
 	}
 	t.Groups = slices.Clone(t.Groups)
-	for i := range t.Groups {
-		t.Groups[i].Away = r.isAway(i)
+	for i := range t.Groups { // every node has the first group, without a vote if it has no replica
+		g := &t.Groups[i]
+		g.Away = r.isAway(i) || t.Replicas > 0 && i > 0 && !g.Has(r.ID)
 	}
 	return &t
 }

@@ -73,12 +73,17 @@ func (n *clusterNode) StaleForOf(uint16) time.Duration    { return n.StaleFor() 
 func (n *clusterNode) LenOf(_ uint16, database int) int64 { return n.Len(database) }
 func (n *clusterNode) TransferGroup(int, string) error    { return errors.ErrUnsupported }
 func (n *clusterNode) RemoveFromGroup(string, int) error  { return errors.ErrUnsupported }
+func (n *clusterNode) MoveReplica(int, string, string) (limiter.Move, error) {
+	return limiter.Move{}, errors.ErrUnsupported
+}
 func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
 func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
 func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }
 func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfer", to) }
 func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
 func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
+
+var _ limiter.Replica = (*clusterNode)(nil)
 
 // startNodes starts the nodes a and b, which both report the given leader.
 func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
