@@ -25,6 +25,8 @@ type Command struct {
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
 	Move     moveCmd     `cmd:"" help:"Move a replica of a Raft group to another node, while it serves. A command that was stopped is run again."`
 	Plan     planCmd     `cmd:"" help:"Show which replicas to move so that groups are complete and nodes even. Changes nothing."`
+	Apply    applyCmd    `cmd:"" help:"Carry out the moves of a plan, one after the other. A command that was stopped is run again."`
+	Drain    drainCmd    `cmd:"" help:"Move all replicas of a node to others, for maintenance or before it is removed."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
