@@ -33,6 +33,7 @@ type reachable interface {
 	Advance(d time.Duration) bool
 	Topology() *limiter.Topology
 	ReadIndex() error
+	Backup() (*limiter.Backup, error)
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
 	TransferLeadership(to string) error
@@ -91,8 +92,16 @@ const groupHead = 2 + 1
 // call makes a call to the nodes that have the group, one after the other, until one of them has carried it out or may
 // have done so.
 func (a *away) call(ctx context.Context, method byte, body []byte) (status byte, answer []byte, err error) {
-	payload := binary.LittleEndian.AppendUint16(make([]byte, 0, groupHead+len(body)), uint16(a.group))
-	payload = append(append(payload, method), body...)
+	return a.callAny(ctx, append(a.head(method), body...))
+}
+
+// head returns the head of a call about the group.
+func (a *away) head(method byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(nil, uint16(a.group)), method)
+}
+
+// callAny is call with the payload of calls.Group.
+func (a *away) callAny(ctx context.Context, payload []byte) (status byte, answer []byte, err error) {
 	status = calls.NotLeader
 	for _, addr := range a.hosts() {
 		status, answer, err = a.network.Call(ctx, addr, payload)

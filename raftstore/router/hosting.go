@@ -42,6 +42,7 @@ func (n *Node) keepPlaced() {
 			placed = n.openPlaced()
 		}
 		n.enter()
+		n.lent.expire(false)
 		for _, m := range n.all() {
 			if m.away != nil {
 				m.away.queue.Expire(m.away.maxAge)

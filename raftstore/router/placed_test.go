@@ -243,3 +243,22 @@ func (c *tier) even(when string) {
 	}, patience, 20*time.Millisecond), "%s: %s", when, last)
 	c.t.Logf("even %v %s", time.Since(began).Round(time.Millisecond), when)
 }
+
+// TestABackupFromAnyNode checks that a node backs up the whole tier, also the groups that it lacks, and that a cluster
+// restored from the backup with replicas spreads by moves.
+func TestABackupFromAnyNode(t *testing.T) {
+	const size, groups, replicas = 4, 4, 1
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	keys := someKeys(64)
+	c.take(c.nodes[0], keys)
+	for _, n := range c.nodes {
+		require.NoError(t, n.ReadIndex())
+		r := restoredWith(t, backUp(t, n), 0, replicas)
+		require.EqualValues(t, len(keys), r.Len(0))
+		for _, g := range r.Topology().Groups {
+			require.Len(t, g.Members, 1)
+			require.False(t, g.Away)
+		}
+	}
+}
