@@ -1,8 +1,6 @@
 package placement
 
-import (
-	"slices"
-)
+import "slices"
 
 // tries is how many placements Found compares. The first is nearly always as even as the zones allow.
 const tries = 8

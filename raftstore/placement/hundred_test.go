@@ -95,8 +95,8 @@ func TestHundredNodes(t *testing.T) {
 	grown := count(c.Nodes, placed(end))
 	led, changed := choose(placed(end))
 	t.Logf("30 to 60 nodes: %d of %d replicas moved, at least %d; replicas a node differ by %d, leaders by %d, by %d "+
-		"as chosen (%d change)", len(moves), groups*c.Replicas, least, spreadOf(grown.replicas), spreadOf(grown.leaders),
-		c.leaders(led), changed)
+		"as chosen (%d change)", len(moves), groups*c.Replicas, least, spreadOf(grown.replicas),
+		spreadOf(grown.leaders), c.leaders(led), changed)
 	require.LessOrEqual(t, c.leaders(led), 1)
 	require.Len(t, moves, least)
 	require.LessOrEqual(t, spreadOf(grown.replicas), 1)

@@ -39,8 +39,8 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 		return err
 	}
 	if status.Replicas == 0 {
-		return errors.New("every node of this cluster has a replica of every group: only a cluster that was founded with " +
-			"--replicas has replicas to move")
+		return errors.New("every node of this cluster has a replica of every group: only a cluster that was founded " +
+			"with --replicas has replicas to move")
 	}
 	state := stateOf(&status)
 	if err = c.measure(&status, &state); err != nil {
@@ -134,7 +134,8 @@ func writeMoves(w io.Writer, moves []placement.Move) error {
 			terminal.PlainText(m.To), sizeText(m.Bytes), terminal.PlainText(m.Why))
 		total += m.Bytes
 	}
-	fmt.Fprintf(t, "\nmoves: %d, size: about %s. Nothing was changed. Plan again after them.\n", len(moves), sizeText(total))
+	fmt.Fprintf(t, "\nmoves: %d, size: about %s. Nothing was changed. Plan again after them.\n", len(moves),
+		sizeText(total))
 	return t.Flush()
 }
 

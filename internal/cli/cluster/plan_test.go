@@ -69,7 +69,8 @@ $`, said)
 	require.NoError(t, err)
 	require.Regexp(t, `2 - c \S+ it has 1 of 2 replicas\n0 a b \S+ a is drained\n\nmoves: 2, `, said)
 	said, err = show(planCmd{Drain: []string{"a", "b"}})
-	require.EqualError(t, err, "a, b cannot be drained: a group has 2 replicas, and fewer other nodes are left (1): add nodes first")
+	require.EqualError(t, err, "a, b cannot be drained: a group has 2 replicas, and fewer other nodes are left (1): "+
+		"add nodes first")
 	require.Empty(t, said)
 
 	setUp(nodes["b"], false)
