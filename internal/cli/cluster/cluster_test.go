@@ -80,6 +80,10 @@ func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfe
 func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
 func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
 
+func (n *clusterNode) MoveReplica(int, string, string) (limiter.Move, error) {
+	return limiter.Move{}, errors.ErrUnsupported
+}
+
 // startNodes starts the nodes a and b, which both report the given leader.
 func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	t.Helper()
