@@ -69,8 +69,8 @@ func groupsReady(t *limiter.Topology) readiness {
 }
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
-// group must confirm that. Groups that are excused do not count. A group that this node lacks counts if its leader is up,
-// because this node forwards to it.
+// group must confirm that. Groups that are excused do not count. A group that this node lacks counts if its leader is
+// up, because this node forwards to it.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	confirmed, old, firstOld := 0, 0, 0
 	var oldest time.Duration
@@ -103,7 +103,7 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	return readiness{"state", true, "ok"}
 }
 
-// lacks reports whether this node has no replica of a group, or one that still catches up, such as the target of a move.
+// lacks reports whether this node has no replica of a group, or one that still catches up, like the target of a move.
 func lacks(t *limiter.Topology, g *limiter.Group) bool {
 	return g.Away || g.Has(t.Self) && !t.Serves(g, t.Self)
 }
