@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/weir-project/weir/engine"
@@ -102,27 +103,28 @@ func (n *storedNames) restore(ops []engine.Op) {
 type databaseView struct {
 	State
 	database int
+	groups   []int // that Scan visits; nil: all
 }
 
 // ViewOf returns what clients of a database see of a state.
-func ViewOf(s State, database int) View { return databaseView{s, database} }
+func ViewOf(s State, database int) View { return &databaseView{State: s, database: database} }
 
 // stored returns the stored name of a key. ok is false for a name that no client may send.
-func (v databaseView) stored(name []byte) (stored []byte, ok bool) {
+func (v *databaseView) stored(name []byte) (stored []byte, ok bool) {
 	if v.database == 0 {
 		return name, !engine.IsStored(name)
 	}
 	return engine.AppendStored(nil, v.database, name), true
 }
 
-func (v databaseView) Len() int64 { return v.State.Len(v.database) }
+func (v *databaseView) Len() int64 { return v.State.Len(v.database) }
 
-func (v databaseView) RandomKey() []byte {
+func (v *databaseView) RandomKey() []byte {
 	_, name := engine.CutDatabase(v.State.RandomKey(v.database))
 	return name
 }
 
-func (v databaseView) Inspect(name []byte) (info engine.Info, found bool) {
+func (v *databaseView) Inspect(name []byte) (info engine.Info, found bool) {
 	stored, ok := v.stored(name)
 	if !ok {
 		return info, false
@@ -134,7 +136,19 @@ func (v databaseView) Inspect(name []byte) (info engine.Info, found bool) {
 	return info, found
 }
 
-func (v databaseView) Scan(cursor uint64, count int, visit func(name []byte, a engine.Algorithm)) uint64 {
+func (v *databaseView) Scan(cursor uint64, count int, visit func(name []byte, a engine.Algorithm)) uint64 {
+	if group := int(cursor >> engine.CursorBits); v.groups != nil && !slices.Contains(v.groups, group) {
+		next := math.MaxInt
+		for _, g := range v.groups {
+			if g > group {
+				next = min(next, g)
+			}
+		}
+		if next == math.MaxInt {
+			return 0
+		}
+		cursor = uint64(next) << engine.CursorBits
+	}
 	return v.State.Scan(cursor, count, func(stored []byte, a engine.Algorithm) {
 		if database, name := engine.CutDatabase(stored); database == v.database {
 			visit(name, a)
@@ -142,7 +156,7 @@ func (v databaseView) Scan(cursor uint64, count int, visit func(name []byte, a e
 	})
 }
 
-func (v databaseView) Holds(policy, name []byte, cursor uint64, count int) (list []engine.OpenHold, next uint64) {
+func (v *databaseView) Holds(policy, name []byte, cursor uint64, count int) (list []engine.OpenHold, next uint64) {
 	stored, ok := v.stored(name)
 	if !ok {
 		return nil, 0
@@ -154,7 +168,7 @@ func (v databaseView) Holds(policy, name []byte, cursor uint64, count int) (list
 	return list, next
 }
 
-func (v databaseView) Top(verdict engine.Verdict, n int) (top []engine.Heavy) {
+func (v *databaseView) Top(verdict engine.Verdict, n int) (top []engine.Heavy) {
 	for _, heavy := range v.State.Top(verdict, math.MaxInt) {
 		if database, name := engine.CutDatabase(heavy.Key); database == v.database && len(top) < n {
 			heavy.Key = name
@@ -164,7 +178,7 @@ func (v databaseView) Top(verdict engine.Verdict, n int) (top []engine.Heavy) {
 	return top
 }
 
-func (v databaseView) Events(group int, after uint64, n int) (
+func (v *databaseView) Events(group int, after uint64, n int) (
 	list []engine.Event, at engine.EventsPosition, wake <-chan struct{},
 ) {
 	list, at, wake = v.State.Events(group, after, n)

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,10 +17,13 @@ type State interface {
 	reads
 }
 
-// Spread is a State some of whose groups are on other nodes only. Their reads may fail, and a State returns no errors.
+// Spread is a State some of whose groups are on other nodes only. By itself it has the keys and events of this node's
+// groups, asks no other node and never fails.
 type Spread interface {
-	// Reading returns the State for one read of one caller. It calls failed with each error, and the result of a read
-	// that failed is worth nothing. Reads of groups on other nodes are linearizable by themselves.
+	// Reading returns the State of all groups for one run of reads of one goroutine, which may wait for events for an
+	// hour. A read of a group that this node did not have at the call, or has no longer, asks another node, and is
+	// linearizable by itself. If a read fails, it calls failed with the error before it returns, and its result is
+	// worth nothing. One Scan reads either groups of this node or one other group.
 	Reading(failed func(error)) State
 }
 
@@ -31,45 +35,57 @@ type View interface {
 	reads
 }
 
+// Common are the reads of what all databases and all nodes have: every node follows the first group.
+type Common interface {
+	// BlocksEverywhere reads the blocks everywhere. See engine.Table.BlocksEverywhere.
+	BlocksEverywhere() engine.BlocksEverywhere
+	// FromBlock describes the block of an address. See engine.Table.FromBlock.
+	FromBlock(key []byte) engine.FromBlock
+	// Policies returns the policies in force. The result is immutable.
+	Policies() *engine.Policies
+}
+
 // reads are what State and View read alike.
 type reads interface {
-	// Inspect and Scan read the keys. See engine.Table.
+	Common
+	// Inspect and Scan read the keys. See engine.Table. With several groups a cursor has the number of a group above
+	// engine.CursorBits.
 	Inspect(key []byte) (engine.Info, bool)
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
 	// Holds lists the open holds under a policy and a key. See engine.Table.
 	Holds(policy, key []byte, cursor uint64, count int) (list []engine.OpenHold, next uint64)
-	// BlocksEverywhere reads the blocks everywhere, which are common to all databases. See
-	// engine.Table.BlocksEverywhere.
-	BlocksEverywhere() engine.BlocksEverywhere
-	// FromBlock describes the block of an address. See engine.Table.FromBlock.
-	FromBlock(key []byte) engine.FromBlock
-	// Top returns the heaviest keys of this node. See engine.Table.Top.
+	// Top returns the heaviest keys as one replica of each group counts them. See engine.Table.Top.
 	Top(v engine.Verdict, n int) []engine.Heavy
 	// Events and EventsBefore read the log of events of a Raft group, counted from 0. See engine.Table.Events. A group
 	// that has ended here has none. A View also has the events of other databases: see Event.Database.
 	Events(group int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{})
 	EventsBefore(group int, atMs int64) uint64
-	// Policies returns the policies in force, which are common to all databases. The result is immutable.
-	Policies() *engine.Policies
 }
 
 // Scope returns the numbers of the Raft groups that a read depends on, or whole for all of them.
 type Scope func(t *Topology) (groups []int, whole bool)
 
-// Reader gives one client views of a Limiter. Its methods belong to one goroutine.
+// Reader gives one client views of a Limiter. Its methods belong to one goroutine, and it must not be copied after the
+// first Read.
 //
 // Reads in a cluster are linearizable on every node. Before a node reads its own state, it waits until it has applied
 // every entry that was acknowledged anywhere (ReadIndex). One ReadIndex serves a run of reads that arrived together. A
-// stale read asks no other node, works without a leader, and has an upper bound of its age.
+// stale read works without a leader, and has an upper bound of its age. It asks another node only for groups that this
+// node does not have, and is then linearizable.
 type Reader struct {
 	Stale    bool // reads are stale
 	Database int  // whose keys the views have
 
 	state   State
 	replica Replica // nil: the Limiter runs alone
+	// run is the state that this run of reads reads; nil: the run has not begun. Spread.Reading must precede the
+	// ReadIndexes, because a group may arrive at this node between the two.
+	run State
 	// whole and groups are what the ReadIndexes of this run of reads cover: the whole state, or these groups.
 	whole  bool
 	groups []int
+	view   *databaseView // of the running Read, else nil
+	failed error         // the first error of the running Read
 }
 
 // NewReader returns a Reader of linearizable reads.
@@ -79,46 +95,95 @@ func NewReader(l Limiter) Reader {
 }
 
 // End ends a run of reads. The next Read needs a new ReadIndex.
-func (r *Reader) End() { r.whole, r.groups = false, r.groups[:0] }
+func (r *Reader) End() { r.run, r.whole, r.groups = nil, false, r.groups[:0] }
 
-// Read returns a View of the state that the scope names, and an upper bound of its age: 0 if it is linearizable. A nil
-// scope is the whole state. Errors are as of Replica.ReadIndex.
-func (r *Reader) Read(scope Scope) (View, time.Duration, error) {
-	if r.replica == nil || r.whole {
-		return r.view(), 0, nil
+// Read calls use with a View of the state that the scope names, and an upper bound of its age: 0 if it is linearizable.
+// A nil scope is the whole state. The View ends with use. Errors are as of Replica.ReadIndex: after an error, use was
+// not called, or what it made of the View is worth nothing.
+func (r *Reader) Read(scope Scope, use func(v View, age time.Duration)) error {
+	if r.run == nil {
+		r.run = r.state
+		if spread, ok := r.state.(Spread); ok {
+			r.run = spread.Reading(r.fail)
+		}
+	}
+	groups, age, err := r.readIndex(scope)
+	if err != nil {
+		return err
+	}
+	r.view = &databaseView{r.run, r.Database, groups}
+	use(r.view, age)
+	err, r.view.State = r.failed, nil
+	r.view, r.failed = nil, nil
+	return err
+}
+
+// Failed returns the first error of the reads in the running Read, or nil.
+func (r *Reader) Failed() error { return r.failed }
+
+// fail takes note of a read that failed. The View then reads no keys and no events, so that a command on many keys does
+// not wait for a silent group many times.
+func (r *Reader) fail(err error) {
+	if r.view == nil || r.failed != nil {
+		return
+	}
+	if OutcomeOf(err).MayBeDone() { // a read does nothing
+		err = fmt.Errorf("%w: %w", ErrTryAgain, err)
+	}
+	r.failed, r.view.State = err, unread{r.view.State}
+}
+
+// readIndex makes the next read of a scope linearizable, or returns its age. groups are those of the scope; nil: all.
+func (r *Reader) readIndex(scope Scope) (groups []int, age time.Duration, err error) {
+	if r.replica == nil {
+		return nil, 0, nil
 	}
 	if scope != nil {
 		t := r.replica.Topology()
 		if groups, whole := scope(t); !whole {
-			return r.readGroups(t, groups)
+			age, err = r.readIndexOf(t, groups)
+			return groups, age, err
 		}
 	}
-	if r.Stale {
-		return r.view(), r.replica.StaleFor(), nil // taken before the read, so the state that is read is not older
+	switch {
+	case r.whole:
+	case r.Stale:
+		age = r.replica.StaleFor() // taken before the read, so the state that is read is not older
+	default:
+		err = r.replica.ReadIndex()
+		r.whole = err == nil
 	}
-	if err := r.replica.ReadIndex(); err != nil {
-		return nil, 0, err
-	}
-	r.whole = true
-	return r.view(), 0, nil
+	return nil, age, err
 }
 
-func (r *Reader) view() View { return ViewOf(r.state, r.Database) }
-
-// readGroups is Read for some groups.
-func (r *Reader) readGroups(t *Topology, groups []int) (View, time.Duration, error) {
-	oldest := time.Duration(0)
+// readIndexOf is readIndex for some groups.
+func (r *Reader) readIndexOf(t *Topology, groups []int) (oldest time.Duration, err error) {
 	for _, g := range groups {
 		slot := t.Groups[g].Slots.First
 		switch {
+		case r.whole:
 		case r.Stale:
 			oldest = max(oldest, r.replica.StaleForOf(slot))
 		case !slices.Contains(r.groups, g):
 			if err := r.replica.ReadIndexOf(slot); err != nil {
-				return nil, 0, err
+				return 0, err
 			}
 			r.groups = append(r.groups, g)
 		}
 	}
-	return r.view(), oldest, nil
+	return oldest, nil
+}
+
+// unread is a State after a read of it has failed: it has no keys and no events.
+type unread struct{ State }
+
+func (unread) Len(int) int64                                                 { return 0 }
+func (unread) RandomKey(int) []byte                                          { return nil }
+func (unread) Inspect([]byte) (engine.Info, bool)                            { return engine.Info{}, false }
+func (unread) Scan(uint64, int, func([]byte, engine.Algorithm)) uint64       { return 0 }
+func (unread) Holds([]byte, []byte, uint64, int) ([]engine.OpenHold, uint64) { return nil, 0 }
+func (unread) Top(engine.Verdict, int) []engine.Heavy                        { return nil }
+func (unread) EventsBefore(int, int64) uint64                                { return 0 }
+func (unread) Events(int, uint64, int) ([]engine.Event, engine.EventsPosition, <-chan struct{}) {
+	return nil, engine.EventsPosition{First: 1}, nil
 }

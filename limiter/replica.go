@@ -15,7 +15,8 @@ import (
 // Replica is implemented by a Limiter that is a node of a cluster. A Limiter that does not implement it runs alone.
 //
 // Decide works on any node. If all operations of a batch are Dry (RL.EXPLAIN), the node answers from its own state.
-// Such an answer is linearizable after a ReadIndex. Otherwise StaleFor bounds the age of the state.
+// Such an answer is linearizable after a ReadIndex. Otherwise StaleFor bounds the age of the state. For a group that is
+// away, Decide asks another node instead. Such an answer is linearizable; its errors are those of ReadIndex.
 //
 // The errors of AddNode, RemoveNode, TransferLeadership and Snapshot have these meanings. ErrNotLeader sends the client
 // to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
@@ -45,10 +46,11 @@ type Replica interface {
 	// newer leader than Topology.
 	LeaderOf(slot uint16) string
 	// ReadIndexOf is ReadIndex for the keys in the group of a slot, and StaleForOf is StaleFor for them. They work
-	// while another group has no leader.
+	// while another group has no leader. For a group that is away, they return nil and 0: see Spread. ReadIndex and
+	// StaleFor are about the groups that this node has.
 	ReadIndexOf(slot uint16) error
 	StaleForOf(slot uint16) time.Duration
-	// LenOf returns the number of keys of a database in the slots of the group of a slot.
+	// LenOf returns the number of keys of a database in the slots of the group of a slot, 0 for a group that is away.
 	LenOf(slot uint16, database int) int64
 	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
 	TransferGroup(group int, to string) error
@@ -159,10 +161,10 @@ func (t *Topology) Ended() (n int) {
 	return n
 }
 
-// Base returns the number of the group that a node reads policies and blocks everywhere from: the first one that has
-// not ended on the node.
+// Base returns the number of the group that a node reads policies and blocks everywhere from: the first one that it
+// has.
 func (t *Topology) Base() int {
-	return max(0, slices.IndexFunc(t.Groups, func(g Group) bool { return g.Ended == "" }))
+	return max(0, slices.IndexFunc(t.Groups, func(g Group) bool { return g.Ended == "" && !g.Away }))
 }
 
 // GroupOf returns the group that owns a slot.

@@ -97,7 +97,7 @@ func (n *Node) newMembership(m *fsm.FSM) *membership.Membership {
 // placer returns the function that places the groups of a new cluster, on the first of several groups.
 func (n *Node) placer() func() [][]string {
 	own, o := n.own, &n.own.Options
-	if o.Group > 0 || o.Groups == 1 {
+	if o.Group > 0 {
 		return nil
 	}
 	return func() [][]string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -32,6 +33,9 @@ type RestoreOptions struct {
 	Credit time.Duration
 	// Groups is the number of Raft groups of the new cluster; 0: as many as the backup has.
 	Groups int
+	// Replicas is the number of nodes that shall have a replica of each group, as in Options. This node has all until
+	// they are moved.
+	Replicas int
 	// EndHolds ends the holds whose id and keys would be in different groups. Without it, such a hold fails the
 	// restore.
 	EndHolds bool
@@ -60,6 +64,7 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 		err = errors.Join(err, fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups,
 			o.Groups))
 	}
+	err = errors.Join(err, host.CheckReplicas(o.Replicas))
 	if err != nil {
 		return persistence.Contents{}, err
 	}
@@ -84,7 +89,10 @@ func (o *RestoreOptions) writeGroups(into string, b *persistence.Unpacked) error
 // writeGroup writes the data directory of one group.
 func (o *RestoreOptions) writeGroup(into string, group, groups int, b *persistence.Unpacked) error {
 	founding := fsm.ConstantsOf(group, groups)
-	founding.HashSeed = engine.NewHashSeed()
+	founding.HashSeed, founding.Replicas = engine.NewHashSeed(), o.Replicas
+	if group == 0 && o.Replicas > 0 {
+		founding.Placed = slices.Repeat([][]string{{o.NodeID}}, groups)
+	}
 	var err error
 	if founding.ClusterID, err = identity.NewClusterID(); err != nil {
 		return err
@@ -94,7 +102,8 @@ func (o *RestoreOptions) writeGroup(into string, group, groups int, b *persisten
 	}
 	return identity.Write(o.Store.FS, into, identity.Identity{
 		NodeID: o.NodeID, Durability: string(o.Durability), ClusterID: founding.ClusterID, Groups: founding.Groups,
-		Invited: true, Joined: true, JoinedAt: restoredIndex, Restored: true,
+		Replicas: o.Replicas,
+		Invited:  true, Joined: true, JoinedAt: restoredIndex, Restored: true,
 	})
 }
 

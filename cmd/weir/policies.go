@@ -130,8 +130,10 @@ func (l *policyLoader) reload(texts []filewatch.File, err error) bool {
 // apply applies the changes of the files. After an error the caller may try again. A node that starts has not applied
 // its log yet, so it first waits for the policies that its cluster has.
 func (l *policyLoader) apply(n limiter.Limiter) error {
+	var set *engine.Policies
 	reader := limiter.NewReader(n)
-	state, _, err := reader.Read(func(t *limiter.Topology) ([]int, bool) { return []int{t.Base()}, false })
+	err := reader.Read(func(t *limiter.Topology) ([]int, bool) { return []int{t.Base()}, false },
+		func(v limiter.View, _ time.Duration) { set = v.Policies() })
 	if err != nil {
 		l.waits(err)
 		return err
@@ -140,7 +142,7 @@ func (l *policyLoader) apply(n limiter.Limiter) error {
 	var foreign []string
 	policies, refused := 0, 0
 	for _, f := range l.files {
-		some, others := f.Changes(state.Policies(), n.Now().NowNs)
+		some, others := f.Changes(set, n.Now().NowNs)
 		ops, foreign, policies = append(ops, some...), append(foreign, others...), policies+len(f.Policies)
 	}
 	for from := 0; from < len(ops); from += policiesAtOnce {

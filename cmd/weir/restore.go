@@ -23,6 +23,7 @@ type restoreCmd struct {
 	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
 
+	Replicas int  `least:"0" help:"Replicas of each group of the new cluster, as of weir serve: this node has all until they are moved."`
 	Groups   int  `help:"Raft groups of the new cluster, a power of two up to 1024: by default as many as the backup has."`
 	EndHolds bool `help:"End the holds whose id and keys would be in different groups, instead of refusing the backup."`
 
@@ -79,7 +80,7 @@ func (r *restoreCmd) restore(from io.Reader) (persistence.Contents, error) {
 	}
 	o := raftstore.RestoreOptions{
 		NodeID: r.NodeID, RaftAddr: r.RaftAddr, Durability: raftstore.Durability(r.Durability),
-		Credit: r.MaxDowntimeCredit, Store: store, Groups: r.Groups, EndHolds: r.EndHolds,
+		Credit: r.MaxDowntimeCredit, Store: store, Groups: r.Groups, Replicas: r.Replicas, EndHolds: r.EndHolds,
 	}
 	if o.NodeID == "" {
 		o.NodeID = soloID

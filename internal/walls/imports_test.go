@@ -98,7 +98,7 @@ var walls = []wall{
 	{"examples/systems/levels/compare", "persistence server", "runs a server in its own process, to advance its clock"},
 	{"httpfields", "internal/millis", "writes and reads HTTP header fields for server and client"},
 	{"internal/cli/buildinfo", "", "says which weir a program is"},
-	{"internal/cli/cluster", "internal/cli/cmdline internal/cli/remote internal/cli/terminal",
+	{"internal/cli/cluster", "internal/cli/cmdline internal/cli/remote internal/cli/terminal raftstore/placement",
 		"asks a node, as any client does"},
 	{"internal/cli/cmdline", "internal/nearest", "reads the command lines of all programs and knows no command"},
 	{"internal/cli/demo", "internal/cli/cluster internal/cli/listener internal/cli/remote",

@@ -79,8 +79,8 @@ func (p *planner) prepare(drain []string) error {
 		p.leaving[id] = id + " is drained"
 	}
 	if left := len(p.Nodes) - len(p.leaving); left < p.Replicas && len(drain) > 0 {
-		return fmt.Errorf("%s cannot be drained: a group has %d replicas, and %d other nodes are left: add nodes first",
-			strings.Join(drain, ", "), p.Replicas, left)
+		return fmt.Errorf("%s cannot be drained: a group has %d replicas, and fewer other nodes are left (%d): "+
+			"add nodes first", strings.Join(drain, ", "), p.Replicas, left)
 	}
 	for g := range p.Groups {
 		members := p.Groups[g].Members

@@ -273,9 +273,10 @@ func TestPlan(t *testing.T) {
 
 		"unknown": {drain: []string{"q"}, err: `no node of the cluster has the id "q"`},
 		"too few": {drain: []string{"a", "b", "c", "d"}, err: "a, b, c, d cannot be drained: a group has 3 replicas, " +
-			"and 2 other nodes are left: add nodes first"},
+			"and fewer other nodes are left (2): add nodes first"},
 		"everywhere": {change: func(s *placement.State) { s.Replicas, s.Groups = 0, nil }, drain: []string{"a"},
-			err: "a cannot be drained: a group has 6 replicas, and 5 other nodes are left: add nodes first"},
+			err: "a cannot be drained: a group has 6 replicas, and fewer other nodes are left (5): add nodes " +
+				"first"},
 		"no majority": {change: func(s *placement.State) { s.Nodes[0].Up, s.Nodes[1].Up = false, false },
 			drain: []string{"a", "d"}, moves: []placement.Move{move(1, "d", "c", 7, "d is drained")},
 			err: "group 0: a is drained, but 1 of its 3 members are up, which is no majority"},

@@ -32,8 +32,8 @@ type reachable interface {
 	ClearDatabase(database int) error
 	Advance(d time.Duration) bool
 	Topology() *limiter.Topology
-	LookAtMembers()
 	ReadIndex() error
+	Backup() (*limiter.Backup, error)
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
 	TransferLeadership(to string) error
@@ -92,8 +92,16 @@ const groupHead = 2 + 1
 // call makes a call to the nodes that have the group, one after the other, until one of them has carried it out or may
 // have done so.
 func (a *away) call(ctx context.Context, method byte, body []byte) (status byte, answer []byte, err error) {
-	payload := binary.LittleEndian.AppendUint16(make([]byte, 0, groupHead+len(body)), uint16(a.group))
-	payload = append(append(payload, method), body...)
+	return a.callAny(ctx, append(a.head(method), body...))
+}
+
+// head returns the head of a call about the group.
+func (a *away) head(method byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(nil, uint16(a.group)), method)
+}
+
+// callAny is call with the payload of calls.Group.
+func (a *away) callAny(ctx context.Context, payload []byte) (status byte, answer []byte, err error) {
 	status = calls.NotLeader
 	for _, addr := range a.hosts() {
 		status, answer, err = a.network.Call(ctx, addr, payload)
@@ -121,7 +129,8 @@ func (a *away) hosts() (addrs []string) {
 
 // learn takes a report of the node that leads the group, or led it.
 func (a *away) learn(from string, at time.Time, led host.Led) {
-	if k := a.known.Load(); k == nil || led.Term > k.Term || led.Term == k.Term && at.After(k.at) {
+	k := a.known.Load()
+	if k == nil || led.Term > k.Term || led.Term == k.Term && led.Commit >= k.Commit && at.After(k.at) {
 		a.known.Store(&known{led, from, at})
 	}
 }
@@ -220,16 +229,22 @@ func (a *away) ask(method byte, body []byte) error {
 // ReadIndex returns nil: a node that has the group makes each read of it linearizable.
 func (a *away) ReadIndex() error { return nil }
 
-// LookAtMembers asks the leader for the members of the group.
-func (a *away) LookAtMembers() {
-	if led, from, err := a.look(); err == nil {
-		a.learn(from, time.Now(), led)
+// current asks the leader for the members of the group.
+func (a *away) current() (*limiter.Topology, error) {
+	led, from, err := a.look()
+	if err != nil {
+		return nil, err
 	}
+	k := &known{led, from, time.Now()}
+	a.learn(from, k.at, led)
+	return k.topology(), nil
 }
 
 // Topology describes the group as its leader has reported it. The ids are those in the group.
-func (a *away) Topology() *limiter.Topology {
-	k, t := a.known.Load(), &limiter.Topology{}
+func (a *away) Topology() *limiter.Topology { return a.known.Load().topology() }
+
+func (k *known) topology() *limiter.Topology {
+	t := &limiter.Topology{}
 	if k == nil {
 		return t
 	}

@@ -32,6 +32,8 @@ const (
 	askEventsBefore = "events before"
 	askExplain      = "explain"
 	askLeader       = "leader"
+	askBackup       = "backup"
+	askBackupPart   = "backup part"
 )
 
 // question is a read of a group. A field that a question does not need is zero.
@@ -117,6 +119,10 @@ func (n *Node) readHere(g *raftstore.Node, q *question) (a *answer, err error) {
 		a.Next = g.EventsBefore(q.Group, q.AtMs)
 	case askExplain:
 		a.Out, err = explainHere(g, q.Ops)
+	case askBackup:
+		a.Next, a.Number, err = n.lent.begin(g)
+	case askBackupPart:
+		a.Out, err = n.lent.part(q.Cursor)
 	default:
 		return nil, fmt.Errorf("this version of weir does not know the question %q", q.What)
 	}
@@ -139,14 +145,20 @@ func explainHere(g *raftstore.Node, body []byte) ([]byte, error) {
 }
 
 // read asks a node that has the group.
-func (a *away) read(q *question) (*answer, error) {
+func (a *away) read(q *question) (*answer, error) { return a.askWith(q, a.maxAge, a.callAny) }
+
+// askWith asks a question by a call.
+func (a *away) askWith(q *question, within time.Duration, call func(context.Context, []byte) (byte, []byte, error)) (
+	*answer, error,
+) {
 	var b bytes.Buffer
+	b.Write(a.head(calls.Read))
 	if err := gob.NewEncoder(&b).Encode(q); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(a.life, a.maxAge)
+	ctx, cancel := context.WithTimeout(a.life, within)
 	defer cancel()
-	status, said, err := a.call(ctx, calls.Read, b.Bytes())
+	status, said, err := call(ctx, b.Bytes())
 	switch {
 	case err == nil && status == calls.NotLeader, errors.Is(err, peer.ErrNotSent):
 		return nil, limiter.ErrClusterDown

@@ -19,7 +19,7 @@ func (r *Router) Backup() (*limiter.Backup, error) {
 	}
 	taken := make([]*limiter.Backup, len(r.all()))
 	for i := len(taken) - 1; i >= 0; i-- {
-		err := r.in(i, func(g Group) (err error) {
+		err := r.reach(i, func(g reachable) (err error) {
 			taken[i], err = g.Backup()
 			return err
 		})

@@ -30,17 +30,20 @@ func backUp(t *testing.T, from limiter.Archiver) []byte {
 }
 
 // restored starts a node of a new cluster of some groups from a backup.
-func restored(t *testing.T, backup []byte, groups int) *router.Node {
+func restored(t *testing.T, backup []byte, groups int) *router.Node { return restoredWith(t, backup, groups, 0) }
+
+// restoredWith is restored for a cluster whose groups shall have some replicas.
+func restoredWith(t *testing.T, backup []byte, groups, replicas int) *router.Node {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	quiet := slog.New(slog.DiscardHandler)
 	o := raftstore.Options{NodeID: "r", DataDir: t.TempDir(), RaftAddr: l.Addr().String(), ClientAddr: "client",
 		Listener: l, Heartbeat: 500 * time.Millisecond, Logger: quiet}
-	_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: o.NodeID, RaftAddr: o.RaftAddr, Groups: groups,
+	_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: o.NodeID, RaftAddr: o.RaftAddr, Groups: groups, Replicas: replicas,
 		Store: persistence.StoreOptions{Dir: o.DataDir, Logger: quiet}}, bytes.NewReader(backup))
 	require.NoError(t, err)
-	o.Groups, _, _, err = raftstore.GroupsOf(&o)
+	o.Groups, o.Replicas, _, err = raftstore.GroupsOf(&o)
 	require.NoError(t, err)
 	n, err := router.Open(o)
 	require.NoError(t, err)

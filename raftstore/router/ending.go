@@ -39,12 +39,12 @@ func (n *Node) endGroups() {
 		case e := <-n.endings:
 			last := n.lastKnown(e.group, e.why)
 			moved := e.group > 0 && n.replicas > 0 && errors.Is(e.why, failure.ErrRemoved)
-			n.replace(e.group, func(m *replica) {
+			err := n.replace(e.group, func(m *replica) {
 				if m.live = nil; !moved {
 					m.why, m.last = e.why, last
 				}
 			})
-			if err := noneLeft(n.all()); err != nil {
+			if err != nil {
 				n.fatal(err)
 				continue
 			}

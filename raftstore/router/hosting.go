@@ -42,6 +42,7 @@ func (n *Node) keepPlaced() {
 			placed = n.openPlaced()
 		}
 		n.enter()
+		n.lent.expire(false)
 		for _, m := range n.all() {
 			if m.away != nil {
 				m.away.queue.Expire(m.away.maxAge)
@@ -151,7 +152,7 @@ func (n *Node) enter() {
 		if m.live != nil || node == nil || n.ending[i].Load() || n.rests(i) || !node.Joined() || node.Topology().Leader == "" {
 			continue
 		}
-		n.replace(i, func(m *replica) { m.live = node })
+		_ = n.replace(i, func(m *replica) { m.live = node }) // one more is left
 	}
 }
 
@@ -166,7 +167,9 @@ func (n *Node) rest(group int, node *raftstore.Node) error {
 		return fmt.Errorf("group %d does not move", group)
 	}
 	n.resting[group].Store(time.Now().UnixNano())
-	n.replace(group, func(m *replica) { m.live = nil })
+	if err := n.replace(group, func(m *replica) { m.live = nil }); err != nil {
+		return err
+	}
 	node.AwaitQuiet()
 	return nil
 }
@@ -176,13 +179,18 @@ func (n *Node) rests(group int) bool {
 	return time.Since(time.Unix(0, n.resting[group].Load())) < restFor
 }
 
-// replace changes what this node has of a group.
-func (n *Node) replace(group int, change func(*replica)) {
+// replace changes what this node has of a group. It returns the error of noneLeft, and changes nothing, if no group would
+// be left.
+func (n *Node) replace(group int, change func(*replica)) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	groups := slices.Clone(n.all())
 	change(&groups[group])
+	if err := noneLeft(groups); err != nil {
+		return err
+	}
 	n.groups.Store(&groups)
+	return nil
 }
 
 // newAway returns a group that is away.

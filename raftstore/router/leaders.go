@@ -1,11 +1,13 @@
 package router
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/placement"
 )
 
 const (
@@ -56,16 +58,21 @@ func (r *Router) spreadLeaders() {
 // spreadDue gives every group that is due to the node that should lead it, transfersAtOnce at the same time.
 func (r *Router) spreadDue(groups []spread, now time.Time) {
 	_, gone := r.group(0)
+	even := r.evenLeaders()
 	var moves sync.WaitGroup
 	defer moves.Wait()
 	free := make(chan struct{}, transfersAtOnce)
 	for i, g := range r.live() {
 		s, t := &groups[i], g.Topology()
-		want := fallback(t, i, len(groups))
+		first, want := preferred(t, i), fallback(t, i, len(groups))
+		if even != nil {
+			want = t.Member(idIn(t, r.base().Topology(), even[i]))
+			first = want
+		}
 		if gone != nil {
 			want, s.held = another(t), time.Time{}
 		}
-		if !s.due(t, preferred(t, i), want, now, transferred(g, now)) {
+		if !s.due(t, first, want, now, transferred(g, now)) {
 			continue
 		}
 		s.seen = steadyFor - againAfter
@@ -78,6 +85,35 @@ func (r *Router) spreadDue(groups []spread, now time.Time) {
 			}
 		})
 	}
+}
+
+// evenLeaders returns for each group the node that should lead it, by its id in the first group, if groups are on a part
+// of the nodes. A leader keeps its group if the others lead as many. Every node computes the same from the same reports.
+func (r *Router) evenLeaders() []string {
+	if r.replicas == 0 {
+		return nil
+	}
+	t := r.Topology()
+	able := make([][]string, len(t.Groups))
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		for _, m := range g.Members {
+			if node := t.Member(m.ID); m.Voter && up(node) && m.LagEntries <= closeBehind {
+				able[i] = append(able[i], m.ID)
+			}
+		}
+		slices.SortStableFunc(able[i], func(a, b string) int {
+			return cmp.Compare(oneIf(b == g.Leader), oneIf(a == g.Leader))
+		})
+	}
+	return placement.Leaders(able)
+}
+
+func oneIf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // transferred reports whether the leader of a group has just transferred its leadership to this node. A leader that

@@ -33,6 +33,7 @@ type Node struct {
 	resting  []atomic.Int64  // by group: when its replica was told to rest, in Unix nanoseconds
 	opening  sync.Mutex      // held while a replica is opened
 	changing sync.Mutex      // held while groups are replaced
+	lent     lent            // backups that other nodes read
 	clients  hostClients     // for groups that are away
 	life     context.Context // of calls about such groups
 	end      context.CancelFunc
@@ -92,7 +93,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		return nil, err
 	}
 	n.tasks.Go(n.endGroups)
-	if o.Replicas > 0 && o.Groups > 1 {
+	if o.Replicas > 0 {
 		for _, m := range groups[1:] {
 			n.sending.Go(m.away.run)
 		}
@@ -172,6 +173,7 @@ func (n *Node) Close() error {
 		}
 	}
 	n.sending.Wait()
+	n.lent.expire(true)
 	n.clients.close()
 	return n.closeGroups()
 }

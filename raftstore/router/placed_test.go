@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -206,4 +207,58 @@ func TestEveryReplicaMoves(t *testing.T) {
 	t.Logf("%d units during %d moves, %d with an unknown outcome", total, groups*replicas, unknown)
 	require.GreaterOrEqual(t, sum, total)
 	require.LessOrEqual(t, sum, total+unknown)
+}
+
+// TestLeadersOfATierAreEven checks that the nodes lead the same number of groups, or one more, after the founding and
+// after a node has stopped.
+func TestLeadersOfATierAreEven(t *testing.T) {
+	const size, groups, replicas = 5, 8, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	c.even("after the founding")
+	c.stop(1)
+	c.even("after a node has stopped")
+}
+
+// even waits until the leaders are even, as every node sees it.
+func (c *tier) even(when string) {
+	c.t.Helper()
+	began, last := time.Now(), ""
+	require.True(c.t, assert.Eventually(c.t, func() bool {
+		for _, n := range c.nodes {
+			if n == nil {
+				continue
+			}
+			t, least, most := n.Topology(), math.MaxInt, 0
+			for i, m := range t.Nodes {
+				if c.nodes[i] != nil {
+					least, most = min(least, t.LedBy(m.ID)), max(most, t.LedBy(m.ID))
+				}
+			}
+			if last = fmt.Sprintf("%s sees %d to %d", t.Self, least, most); most > least+1 || t.Leaderless() > 0 {
+				return false
+			}
+		}
+		return true
+	}, patience, 20*time.Millisecond), "%s: %s", when, last)
+	c.t.Logf("even %v %s", time.Since(began).Round(time.Millisecond), when)
+}
+
+// TestABackupFromAnyNode checks that a node backs up the whole tier, also the groups that it lacks, and that a cluster
+// restored from the backup with replicas spreads by moves.
+func TestABackupFromAnyNode(t *testing.T) {
+	const size, groups, replicas = 4, 4, 1
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	keys := someKeys(64)
+	c.take(c.nodes[0], keys)
+	for _, n := range c.nodes {
+		require.NoError(t, n.ReadIndex())
+		r := restoredWith(t, backUp(t, n), 0, replicas)
+		require.EqualValues(t, len(keys), r.Len(0))
+		for _, g := range r.Topology().Groups {
+			require.Len(t, g.Members, 1)
+			require.False(t, g.Away)
+		}
+	}
 }

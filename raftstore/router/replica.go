@@ -237,7 +237,11 @@ func (r *Router) AddNode(id, raftAddr string) error {
 // current returns a group and its members as they are now. It begins with a ReadIndex, because this node may lag, or
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
 func (r *Router) current(group int) (reachable, *limiter.Topology, error) {
-	g, err := r.at(group)
+	if a := r.all()[group].away; a != nil && r.Group(group) == nil {
+		t, err := a.current()
+		return a, t, err
+	}
+	g, err := r.group(group)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,6 +256,9 @@ func (r *Router) current(group int) (reachable, *limiter.Topology, error) {
 // removes the node once the first group has. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
 	g, first, err := r.current(0)
+	if err == nil {
+		err = r.mayLeave(id)
+	}
 	if err != nil {
 		return err
 	}
@@ -260,6 +267,20 @@ func (r *Router) RemoveNode(id string) error {
 		return err // or it is done, because the first group does not have the node any more
 	}
 	return g.RemoveNode(id)
+}
+
+// mayLeave returns an error for a node that is up and has replicas of groups that other nodes lack: its groups would
+// have fewer than they shall have.
+func (r *Router) mayLeave(id string) error {
+	t, has := r.Topology(), 0
+	for i := range t.Groups {
+		has += oneIf(t.Groups[i].Has(id))
+	}
+	if r.replicas == 0 || has == 0 || !up(t.Member(id)) {
+		return nil
+	}
+	return fmt.Errorf("node %q is up and has replicas of %d groups: move them with weir cluster drain %[1]s, or stop the "+
+		"node first", id, has)
 }
 
 // removeFromOthers removes a node from all groups but the first, and reports whether some group had it.

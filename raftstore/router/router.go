@@ -23,6 +23,8 @@ type Group interface {
 	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.SharedItems.
 	SharedVersion() uint64
 	Shared() *engine.SharedItems
+	// LookAtMembers brings the members of Topology up to date.
+	LookAtMembers()
 	// The following methods are those of limiter.Replica.
 	StaleFor() time.Duration
 	Snapshot() error

@@ -125,7 +125,7 @@ func (s *Session) isBlacklist(key []byte) bool {
 
 // shownSet returns the key of the set of blocked addresses if KEYS, SCAN and DBSIZE of this node show it: it has
 // members, and its slot is one that the node shows.
-func shownSet(s *Session, v limiter.View, key string) []byte {
+func shownSet(s *Session, v limiter.Common, key string) []byte {
 	set := []byte(key)
 	if shows := own(s); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(v) == 0 {
 		return nil
@@ -210,20 +210,20 @@ func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 }
 
 // inBlacklist reports whether a block everywhere denies an address, or all addresses of a network.
-func inBlacklist(v limiter.View, member []byte) bool {
+func inBlacklist(v limiter.Common, member []byte) bool {
 	key, err := arg.Network("member", member)
 	return err == nil && v.FromBlock(key).By != ""
 }
 
 // blacklistLen returns the number of members.
-func blacklistLen(v limiter.View) int64 {
+func blacklistLen(v limiter.Common) int64 {
 	_, members := v.BlocksEverywhere().Len()
 	return members
 }
 
 // hasBlacklist reports whether a key is that of the set of blocked addresses, and the set has members. Without members
 // the key does not exist, as in Redis.
-func (s *Session) hasBlacklist(v limiter.View, key []byte) bool {
+func (s *Session) hasBlacklist(v limiter.Common, key []byte) bool {
 	return s.isBlacklist(key) && blacklistLen(v) > 0
 }
 

@@ -46,8 +46,8 @@ func clusterCommands() []*command {
 		},
 		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster,
 			flags: "loading stale fast",
-			details: "From here on this node answers reads from its own state, also without a leader. The answers " +
-				"may be stale. Maps show their age in `stale_ms`, " +
+			details: "From here on this node answers reads of groups that it has from its own state, also without a " +
+				"leader. The answers may be stale. Maps show their age in `stale_ms`, " +
 				"also the empty map of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions " +
 				"and changes are not affected.", run: runReadonly},
 		{name: "READWRITE", arity: 1, summary: "End stale reads on this connection", group: groupCluster,

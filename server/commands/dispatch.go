@@ -134,15 +134,18 @@ func (s *Session) ProtocolError(err error) {
 // fail answers err of the running command, and counts the error by its first word.
 func (s *Session) fail(err error) { s.failOf(s.running, err) }
 
-// failOf does the same for a command that may not run.
+// failOf does the same for a command that may not run. An error that follows from a failed read is none: read answers
+// the error of the read.
 func (s *Session) failOf(cmd *command, err error) {
+	if s.failed = true; s.reads.Failed() != nil {
+		return
+	}
 	if err == arg.ErrSyntax && cmd != nil {
 		err = syntaxError(cmd)
 	}
 	s.noteUnsupported(cmd, err)
 	text := service.ErrorText(err)
 	s.srv.Stats.CountError(text)
-	s.failed = true
 	s.Error(text)
 }
 

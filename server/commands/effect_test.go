@@ -62,6 +62,7 @@ var otherLines = map[string][]string{
 	"weir.backup|start":   {"!WEIR.BACKUP START"}, "weir.backup|next": {"!WEIR.BACKUP NEXT"},
 	"memory|stats": {"MEMORY STATS"}, "memory|doctor": {"MEMORY DOCTOR"}, "weir.cluster|add": {"!WEIR.CLUSTER ADD b 192.0.2.1:1"},
 	"weir.cluster|remove": {"!WEIR.CLUSTER REMOVE b"}, "weir.cluster|transfer": {"!WEIR.CLUSTER TRANSFER b"},
+	"weir.cluster|move":     {"!WEIR.CLUSTER MOVE 0 a b"},
 	"weir.cluster|snapshot": {"!WEIR.CLUSTER SNAPSHOT"}, "weir.backup|stop": {"WEIR.BACKUP STOP"},
 	"sadd": {"SADD addresses 192.0.2.7"}, "srem": {"SREM addresses 192.0.2.7"},
 }

@@ -92,6 +92,9 @@ func (s *Session) events(v limiter.View, l *eventLog, n int) (list []engine.Even
 		from, most = l.after-1, n+1
 	}
 	list, at, wake := v.Events(l.group, from, most)
+	if err = s.reads.Failed(); err != nil { // ends a wait
+		return nil, nil, err
+	}
 	if l.strict {
 		err = eventsGone(l, list, at, s.reads.Stale)
 	}
@@ -189,6 +192,7 @@ func (s *Session) awaitEvents(block time.Duration, read func() (found bool, wake
 		}
 	})
 	s.heldFor += time.Since(start)
+	s.answerAt = s.Len() // the earlier answers may have been sent
 	return !s.Closing && s.guarded(err) && found
 }
 

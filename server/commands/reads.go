@@ -1,25 +1,32 @@
 package commands
 
 import (
+	"time"
+
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/service"
 )
 
 // READONLY selects stale reads for a connection: see limiter.Reader. Such reads report an upper bound of their age.
 
-// read runs a command that reads limiters. If its groups cannot be read, it answers the error.
+// read runs a command that reads limiters. If a group cannot be read, it answers the error in place of all that the
+// command has written.
 func (s *Session) read(cmd *command, args [][]byte) {
 	if !s.guarded(s.redirectedRead(args)) {
 		return
 	}
-	v, age, err := s.reads.Read(func(t *limiter.Topology) ([]int, bool) {
+	s.answerAt = s.Len()
+	err := s.reads.Read(func(t *limiter.Topology) ([]int, bool) {
 		groups := scope{Topology: t}
 		some := cmd.read.scope != nil && cmd.read.scope(s, args, &groups)
 		return groups.groups, !some
-	})
-	if s.guarded(err) {
+	}, func(v limiter.View, age time.Duration) {
 		s.staleMs = service.CeilMs(age)
 		cmd.read.run(s, v, args)
+	})
+	if err != nil {
+		s.Truncate(s.answerAt)
+		s.fail(err)
 	}
 }
 

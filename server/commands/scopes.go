@@ -119,17 +119,14 @@ func own(s *Session) func(key []byte) bool {
 
 // runSize is DBSIZE. It counts the keys that SCAN shows.
 func runSize(s *Session, v limiter.View, _ [][]byte) {
-	n := v.Len()
-	if own(s) != nil {
-		n = keysShown(s, int(s.database))
-	}
+	n := keysShown(s, int(s.database), func(int) int64 { return v.Len() })
 	s.Int(n + int64(oneIf(shownSet(s, v, s.blacklist()) != nil)))
 }
 
-// keysShown returns how many keys of limiters in a database SCAN shows.
-func keysShown(s *Session, database int) (n int64) {
+// keysShown returns how many keys of limiters in a database SCAN shows. all counts those of all groups.
+func keysShown(s *Session, database int, all func(database int) int64) (n int64) {
 	if own(s) == nil {
-		return s.srv.View(database).Len()
+		return all(database)
 	}
 	t := s.srv.Replica.Topology()
 	for _, g := range t.Groups {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
@@ -250,14 +251,16 @@ func runDeleteAll(s *Session, args [][]byte) {
 	if !line {
 		pattern = args[3]
 	}
-	var v limiter.View
+	var names [][]byte
 	reader := s.srv.Reader()
 	if reader.Database = int(s.database); err == nil {
-		v, _, err = reader.Read(nil) // READONLY does not apply to what is deleted
-	}
-	var names [][]byte
-	if err == nil {
-		names, err = namesLike(s, v, pattern)
+		var refused error
+		err = reader.Read(nil, func(v limiter.View, _ time.Duration) { // READONLY does not apply to what is deleted
+			names, refused = namesLike(s, v, pattern)
+		})
+		if err == nil {
+			err = refused
+		}
 	}
 	if err == nil && len(names) == 0 && line {
 		sum := sha1.Sum(args[1])

@@ -18,7 +18,8 @@ func serverCommands() []*command {
 		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Information about the server",
 			flags: "loading stale", run: runInfo,
 			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats " +
-				"cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
+				"cluster keyspace weir`, in a cluster also `raft`; `all` is all of them. `keyspace` counts the groups that this node " +
+				"has."},
 		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds",
 			flags: "loading stale fast", run: runTime},
 		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there",
@@ -72,7 +73,7 @@ func runInfo(s *Session, args [][]byte) {
 		Lasting:    oneIf(shownSet(s, here, s.srv.cfg.BlacklistKey) != nil),
 	}
 	for database := range facts.Expiring {
-		facts.Expiring[database] = keysShown(s, database)
+		facts.Expiring[database] = keysShown(s, database, s.srv.LenHere)
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()

@@ -59,6 +59,7 @@ type Session struct {
 	reads     limiter.Reader
 	database  uint8         // the selected database; reads has it too
 	staleMs   int64         // the upper bound of the age of the last read
+	answerAt  int           // where the answer of the running read begins
 	executing bool          // running the commands of a transaction
 	heldFor   time.Duration // time that the running command has waited in a queue of RL.WAIT
 	Mute      muteMode

@@ -22,6 +22,8 @@ type fakeClient struct {
 	id   int64
 	gone chan struct{}
 	cert *x509.Certificate
+	// await is called before the session waits.
+	await func()
 
 	mu     sync.Mutex
 	pushed bytes.Buffer
@@ -42,7 +44,12 @@ func (c *fakeClient) MayBlock() {
 	c.slow++
 }
 
-func (c *fakeClient) Await(wait func(gone <-chan struct{})) { wait(c.gone) }
+func (c *fakeClient) Await(wait func(gone <-chan struct{})) {
+	if c.await != nil {
+		c.await()
+	}
+	wait(c.gone)
+}
 
 func (c *fakeClient) Kill() {
 	c.mu.Lock()

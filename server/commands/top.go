@@ -33,10 +33,9 @@ func topCommand() *command {
 			"the key x units of the shard) / 64.\n\n" +
 			"In a cluster every node counts the entries that it applies, since its start or its first image. So " +
 			"`ADMITTED` is about the same on every node and covers all decisions acknowledged before the request. " +
-			"Only the leader knows the denials, because it answers most of them without " +
-			"the others. Any other node answers `DENIED` with `MOVED` and the leader's address. A new leader knows " +
-			"the denials since its election, and those in the log. With several Raft groups a node knows the denials " +
-			"of the groups that it leads.",
+			"Only the leader knows the denials. Any other node answers `DENIED` with `MOVED` and the leader's " +
+			"address. A new leader knows the denials since its election, and those in the log. With several Raft " +
+			"groups a node knows the denials of the groups that it leads or does not have.",
 		params: []param{{"n", "the greatest number of keys to list, 1 to 1000; 10 unless given"}},
 		reply:  "An array with an array for each key, the heaviest first: key, units, error.",
 		cost:   "O(1): some thousands of keys are looked at",

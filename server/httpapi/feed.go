@@ -155,7 +155,7 @@ func (f *feed) status() *Status {
 }
 
 func (s *feed) make() *Status {
-	state, staleMs := s.ReadForPeople() // must precede the reads below
+	state, staleMs := s.ReadHere() // must precede the reads below
 	stats := s.Limiter.Stats()
 	_, resident := service.ProcessMemory()
 	decisions := s.Stats.Decisions.Snapshot()

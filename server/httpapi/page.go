@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
@@ -111,15 +112,26 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 		writePlain(w, http.StatusBadRequest, service.ErrorText(err))
 		return
 	}
-	v, staleMs := s.ReadForPeople()
-	answer := KeyAnswer{StaleMs: staleMs, Limiters: []KeyView{}}
+	var answer KeyAnswer
+	err := s.ReadKey(key, func(v limiter.View, staleMs int64) {
+		answer = KeyAnswer{StaleMs: staleMs, Limiters: s.limitersOf(v, key)}
+	})
+	if err != nil {
+		writePlain(w, http.StatusServiceUnavailable, service.ErrorText(err))
+		return
+	}
 	if s.Replica != nil {
 		t := s.Replica.Topology()
 		answer.Self, answer.Leader = t.Self, t.Leader
 	}
+	writeJSON(w, answer)
+}
+
+func (s *page) limitersOf(v limiter.View, key []byte) []KeyView {
+	all := []KeyView{}
 	add := func(name []byte) {
 		if info, ok := v.Inspect(name); ok || info.Blocked && bytes.Equal(name, key) {
-			answer.Limiters = append(answer.Limiters, viewOf(name, &info))
+			all = append(all, viewOf(name, &info))
 		}
 	}
 	add(key)
@@ -128,7 +140,7 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 			add(p.NameOf(i, key))
 		}
 	}
-	writeJSON(w, answer)
+	return all
 }
 
 func viewOf(name []byte, info *engine.Info) KeyView {

@@ -35,8 +35,7 @@ func (s collector) policyMetrics() (ms []metric) {
 	const (
 		requests = "Requests checked under a policy. allowed: every limit allowed the request. limited: a limit of " +
 			"this policy denied it. Only the node that received a request counts it."
-		shadowed = "Requests that this node applied and that a policy in shadow mode would have limited. In a " +
-			"cluster every node applies them."
+		shadowed = "Requests that this node applied and that a policy in shadow mode would have limited."
 	)
 	set := s.Here.Policies()
 	page := s.Book.At(set)

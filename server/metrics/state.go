@@ -24,8 +24,7 @@ func tableMetrics(stats engine.Stats) []metric {
 			"--events-memory.", stats.EventsDropped),
 		gauge("events_bytes", "Memory of the log that RL.EVENTS reads.", stats.EventsBytes),
 	}
-	const decided = "Decisions that this node applied, by algorithm and result. In a cluster every node applies all " +
-		"admissions."
+	const decided = "Decisions that this node applied, by algorithm and result."
 	for a := range stats.KeysBy {
 		name := engine.Algorithm(a).String()
 		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm. none: keys that have a "+

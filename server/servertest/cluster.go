@@ -117,6 +117,7 @@ type FakeReplica struct {
 	ID       string
 	Decided  atomic.Int64 // calls to Decide
 	Confirms atomic.Int64 // calls to ReadIndex
+	away     remote
 }
 
 var _ limiter.Replica = (*FakeReplica)(nil)
@@ -133,7 +134,7 @@ func (r *FakeReplica) Topology() *limiter.Topology {
 	t.Groups = slices.Clone(t.Groups)
 	for i := range t.Groups { // every node has the first group, without a vote if it has no replica
 		g := &t.Groups[i]
-		g.Away = t.Replicas > 0 && i > 0 && !g.Has(r.ID)
+		g.Away = r.isAway(i) || t.Replicas > 0 && i > 0 && !g.Has(r.ID)
 	}
 	return &t
 }
@@ -162,6 +163,15 @@ func (r *FakeReplica) decideByGroup(t *limiter.Topology, ops []engine.Op, out []
 		case t.GroupOf(slot).Leader == "" && !ops[i].Dry:
 			out[i] = engine.Decision{Status: limiter.ErrClusterDown.Status()}
 			continue
+		case r.isAway(t.NumberOf(slot)) && ops[i].Dry:
+			if err := r.readAway(); err != nil {
+				outcome := limiter.OutcomeOf(err)
+				if outcome.MayBeDone() {
+					outcome = limiter.ErrTryAgain
+				}
+				out[i] = engine.Decision{Status: outcome.Status()}
+				continue
+			}
 		}
 		if err := r.FakeCluster.Decide(ops[i:i+1], out[i:i+1]); err != nil {
 			return err
@@ -183,8 +193,10 @@ func (r *FakeReplica) DecideAtomic(ops []engine.Op, out []engine.Decision) error
 
 func (r *FakeReplica) ReadIndex() error {
 	r.Confirms.Add(1)
-	if r.Topology().Leaderless() > 0 {
-		return limiter.ErrClusterDown
+	for _, g := range r.Topology().Groups {
+		if g.Leader == "" && !g.Away {
+			return limiter.ErrClusterDown
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +212,10 @@ func (r *FakeReplica) StaleFor() time.Duration {
 func (r *FakeReplica) ReadIndexOf(slot uint16) error {
 	r.Confirms.Add(1)
 	t := r.Topology()
-	if t.GroupOf(slot).Leader == "" {
+	switch g := t.GroupOf(slot); {
+	case g.Away:
+		return nil
+	case g.Leader == "":
 		return limiter.ErrClusterDown
 	}
 	r.mu.Lock()
@@ -213,6 +228,9 @@ func (r *FakeReplica) ReadIndexOf(slot uint16) error {
 
 func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
 	group := hashslot.Group(slot, len(r.Topology().Groups))
+	if r.isAway(group) {
+		return 0
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if age, ok := r.aged[group]; ok {
@@ -224,7 +242,7 @@ func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
 func (r *FakeReplica) LenOf(slot uint16, database int) (n int64) {
 	slots := r.Topology().GroupOf(slot).Slots
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		cursor = r.Scan(cursor, 1000, func(key []byte, _ engine.Algorithm) {
+		cursor = r.FakeCluster.Scan(cursor, 1000, func(key []byte, _ engine.Algorithm) {
 			if in, _ := engine.CutDatabase(key); in == database && slots.Has(engine.SlotOf(key)) {
 				n++
 			}

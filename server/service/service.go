@@ -2,6 +2,7 @@ package service
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 type Service struct {
 	// Limiter decides operations with the names that clients send.
 	Limiter *limiter.Databases
-	// Here is database 0 as this node has it now, which may be behind other nodes. The policies of decisions, counters
-	// and previews may be.
-	Here limiter.View
+	// Here are the policies and blocks everywhere as this node has them now, which may be behind other nodes. Those of
+	// decisions, counters and previews may be.
+	Here limiter.Common
 	// Replica is the Limiter if it is a node of a cluster, else nil.
 	Replica   limiter.Replica
 	Redirects bool // a follower sends clients to the leader
@@ -69,7 +70,7 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	slowPath := new(atomic.Int32)
 	return &Service{
 		Limiter: limiter.NewDatabases(lim),
-		Here:    limiter.ViewOf(lim, 0),
+		Here:    lim,
 		state:   lim,
 		reader:  limiter.NewReader(lim),
 		Replica: replica,
@@ -114,30 +115,48 @@ func (s *Service) Groups() int {
 // Reader returns a reader of database 0 for one client.
 func (s *Service) Reader() limiter.Reader { return s.reader }
 
-// View returns a database as this node has it now, as Here does.
-func (s *Service) View(database int) limiter.View { return limiter.ViewOf(s.state, database) }
+// LenHere returns the number of keys of a database in the groups that this node has.
+func (s *Service) LenHere(database int) int64 { return s.state.Len(database) }
 
 // ReadIndexOf makes the following dry decisions of a limiter linearizable. They depend on no other group than its own.
 func (s *Service) ReadIndexOf(name []byte) error {
-	r := s.Reader()
-	_, _, err := r.Read(func(t *limiter.Topology) ([]int, bool) {
-		return []int{t.NumberOf(engine.SlotOf(name))}, false
-	})
-	return err
+	if s.Replica == nil {
+		return nil
+	}
+	return s.Replica.ReadIndexOf(engine.SlotOf(name))
 }
 
-// ReadForPeople returns a view for the page, and an upper bound of its age: 0 for a linearizable read. Without a leader
-// the page shows this node's own state, because a dashboard matters most during a failure.
-func (s *Service) ReadForPeople() (v limiter.View, staleMs int64) {
-	r := s.Reader()
-	if s.Replica == nil || s.Replica.Topology().Leaderless() == 0 {
-		if v, _, err := r.Read(nil); err == nil {
-			return v, 0
-		}
+// ReadHere returns a view of the groups that this node has, and an upper bound of its age: 0 for a linearizable read.
+// It asks no other node for keys, so that the page of one node does not load the others. Without a leader the page
+// shows what the node has, because a dashboard matters most during a failure.
+func (s *Service) ReadHere() (v limiter.View, staleMs int64) {
+	v = limiter.ViewOf(s.state, 0)
+	if s.Replica == nil || s.Replica.Topology().Leaderless() == 0 && s.Replica.ReadIndex() == nil {
+		return v, 0
 	}
-	r.Stale = true
-	v, age, _ := r.Read(nil) // a stale read never fails
-	return v, CeilMs(age)
+	return v, CeilMs(s.Replica.StaleFor()) // taken before the read, so the state that is read is not older
+}
+
+// ReadKey calls use with a view that has a key and its policies, and with an upper bound of its age, as of ReadHere. It
+// returns an error, and what use made of the last view is worth nothing, if the key is on other nodes that cannot be
+// asked.
+func (s *Service) ReadKey(key []byte, use func(v limiter.View, staleMs int64)) error {
+	r, groups := s.Reader(), []int(nil)
+	if s.Replica != nil {
+		t := s.Replica.Topology()
+		groups = []int{t.Base(), t.NumberOf(engine.SlotOf(key))}
+		r.Stale = slices.ContainsFunc(groups, func(g int) bool { return t.Groups[g].Leader == "" })
+	}
+	read := func() error {
+		return r.Read(func(*limiter.Topology) ([]int, bool) { return groups, false },
+			func(v limiter.View, age time.Duration) { use(v, CeilMs(age)) })
+	}
+	err := read()
+	if err != nil && !r.Stale {
+		r.Stale = true
+		err = read()
+	}
+	return err
 }
 
 // CeilMs rounds a duration up to milliseconds, so that an age is never too small.

@@ -23,6 +23,10 @@ type Command struct {
 	Add      addCmd      `cmd:"" help:"Add a node to the cluster."`
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
+	Move     moveCmd     `cmd:"" help:"Move a replica of a Raft group to another node, while it serves. A command that was stopped is run again."`
+	Plan     planCmd     `cmd:"" help:"Show which replicas to move so that groups are complete and nodes even. Changes nothing."`
+	Apply    applyCmd    `cmd:"" help:"Carry out the moves of a plan, one after the other. A command that was stopped is run again."`
+	Drain    drainCmd    `cmd:"" help:"Move all replicas of a node to others, for maintenance or before it is removed."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
@@ -135,7 +139,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	}
 	addr := c.Addr
 	for range remote.MaxHops {
-		reply, err = c.askNode(addr, password, args)
+		reply, err = c.askNode(addr, password, "WEIR.CLUSTER", args...)
 		to, moved := remote.MovedTo(err)
 		if !moved {
 			return reply, err
@@ -145,7 +149,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 	return nil, fmt.Errorf("the leader changed several times, try again: %w", err)
 }
 
-func (c *Command) askNode(addr, password string, args []string) (any, error) {
+func (c *Command) askNode(addr, password, command string, args ...string) (any, error) {
 	conn, err := c.Dial(addr, password)
 	if err != nil {
 		return nil, err
@@ -155,7 +159,7 @@ func (c *Command) askNode(addr, password string, args []string) (any, error) {
 	for i, a := range args {
 		list[i] = a
 	}
-	reply, err := conn.Do("WEIR.CLUSTER", list...)
+	reply, err := conn.Do(command, list...)
 	if err != nil {
 		return nil, fmt.Errorf("%s answers: %w", addr, err)
 	}

@@ -73,6 +73,9 @@ func (n *clusterNode) StaleForOf(uint16) time.Duration    { return n.StaleFor() 
 func (n *clusterNode) LenOf(_ uint16, database int) int64 { return n.Len(database) }
 func (n *clusterNode) TransferGroup(int, string) error    { return errors.ErrUnsupported }
 func (n *clusterNode) RemoveFromGroup(string, int) error  { return errors.ErrUnsupported }
+func (n *clusterNode) MoveReplica(int, string, string) (limiter.Move, error) {
+	return limiter.Move{}, errors.ErrUnsupported
+}
 func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
 func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
 func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }
@@ -80,9 +83,7 @@ func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfe
 func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
 func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
 
-func (n *clusterNode) MoveReplica(int, string, string) (limiter.Move, error) {
-	return limiter.Move{}, errors.ErrUnsupported
-}
+var _ limiter.Replica = (*clusterNode)(nil)
 
 // startNodes starts the nodes a and b, which both report the given leader.
 func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
@@ -156,8 +157,8 @@ func TestClusterStatusOfSpreadGroups(t *testing.T) {
 	}
 	nodes["b"].mu.Lock()
 	nodes["b"].topo.Replicas = 2
-	nodes["b"].topo.Nodes = append(slices.Clone(nodes["b"].topo.Nodes), limiter.Member{ID: "d", Up: true,
-		RaftAddr: "127.0.0.1:10", Zone: "z2"})
+	nodes["b"].topo.Nodes = append(slices.Clone(nodes["b"].topo.Nodes), limiter.Member{ID: "d", RaftAddr: "127.0.0.1:10",
+		Up: true, Zone: "z2"})
 	nodes["b"].topo.Groups = []limiter.Group{
 		{Slots: hashslot.OfGroup(0, 2), Leader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9,
 			Members: []limiter.GroupMember{replica("a", true, 0), replica("b", true, 4)}},

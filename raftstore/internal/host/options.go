@@ -203,8 +203,8 @@ func (o *Options) check() error {
 			len(o.Join), o.Expect)
 	case !hashslot.ValidGroups(o.Groups):
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
-	case o.Replicas < 0 || o.Replicas > MaxReplicas || o.Replicas > 0 && o.Replicas%2 == 0:
-		return fmt.Errorf("--replicas must be 1, 3 or %d, or 0 for one on every node, not %d", MaxReplicas, o.Replicas)
+	case CheckReplicas(o.Replicas) != nil:
+		return CheckReplicas(o.Replicas)
 	case len(o.Zone) > peer.MaxNameLen:
 		return fmt.Errorf("--zone must have at most %d characters, not %d", peer.MaxNameLen, len(o.Zone))
 	case o.Group < 0 || o.Group >= o.Groups:
@@ -215,6 +215,14 @@ func (o *Options) check() error {
 	host, _, _ := net.SplitHostPort(o.RaftAddr)
 	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
 		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(failure.ErrNoSecret))
+	}
+	return nil
+}
+
+// CheckReplicas returns an error for a number that Options.Replicas cannot have.
+func CheckReplicas(n int) error {
+	if n < 0 || n > MaxReplicas || n > 0 && n%2 == 0 {
+		return fmt.Errorf("--replicas must be 1, 3 or %d, or 0 for one on every node, not %d", MaxReplicas, n)
 	}
 	return nil
 }

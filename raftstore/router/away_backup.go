@@ -1,0 +1,139 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+// A backup of a group that is away is read in parts from a node that has the group.
+
+const (
+	// maxLent bounds the backups that a node reads for others at the same time. Each keeps files of the data directory.
+	maxLent = 4
+	// lentFor is how long such a backup is kept without a question.
+	lentFor = time.Minute
+	// backupPartBytes is the length of a part.
+	backupPartBytes = 1 << 20
+)
+
+// lent are the backups that other nodes read from this one.
+type lent struct {
+	mu      sync.Mutex
+	next    uint64
+	backups []*lentBackup
+}
+
+type lentBackup struct {
+	*limiter.Backup
+	id   uint64
+	used time.Time
+}
+
+// begin opens a backup for another node.
+func (l *lent) begin(g *raftstore.Node) (id uint64, bytes int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.backups) >= maxLent {
+		return 0, 0, limiter.ErrOverloaded
+	}
+	b, err := g.Backup()
+	if err != nil {
+		return 0, 0, err
+	}
+	l.next++
+	l.backups = append(l.backups, &lentBackup{b, l.next, time.Now()})
+	return l.next, b.Bytes, nil
+}
+
+// part reads the next part of a backup. The last one is empty.
+func (l *lent) part(id uint64) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.backups, func(b *lentBackup) bool { return b.id == id })
+	if at < 0 {
+		return nil, errors.New("this backup is not read any more")
+	}
+	b := l.backups[at]
+	b.used = time.Now()
+	part := make([]byte, backupPartBytes)
+	n, err := io.ReadFull(b, part)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	if n == 0 || err != nil {
+		l.backups = slices.Delete(l.backups, at, at+1)
+		err = errors.Join(err, b.Close())
+	}
+	return part[:n], err
+}
+
+// expire closes the backups that nobody reads any more, or all of them.
+func (l *lent) expire(all bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backups = slices.DeleteFunc(l.backups, func(b *lentBackup) bool {
+		over := all || time.Since(b.used) > lentFor
+		if over {
+			b.Close()
+		}
+		return over
+	})
+}
+
+// Backup returns the state of the group, as one of its nodes has it; see raftstore.Node.Backup.
+func (a *away) Backup() (*limiter.Backup, error) {
+	for _, addr := range a.hosts() {
+		got, err := a.readFrom(addr, &question{What: askBackup})
+		if errors.Is(err, limiter.ErrClusterDown) {
+			continue // it has no replica
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &limiter.Backup{ReadCloser: &awayBackup{from: a, addr: addr, id: got.Next}, Bytes: got.Number}, nil
+	}
+	return nil, limiter.ErrClusterDown
+}
+
+// readFrom asks one node.
+func (a *away) readFrom(addr string, q *question) (*answer, error) {
+	return a.askWith(q, timers.AdminTimeout, func(ctx context.Context, payload []byte) (byte, []byte, error) {
+		return a.network.Call(ctx, addr, payload)
+	})
+}
+
+// awayBackup is the stream of a backup that another node reads.
+type awayBackup struct {
+	from *away
+	addr string
+	id   uint64
+	part []byte
+	end  bool
+}
+
+func (b *awayBackup) Read(p []byte) (int, error) {
+	if len(b.part) == 0 && !b.end {
+		got, err := b.from.readFrom(b.addr, &question{What: askBackupPart, Cursor: b.id})
+		if err != nil {
+			return 0, err
+		}
+		b.part, b.end = got.Out, len(got.Out) == 0
+	}
+	if b.end {
+		return 0, io.EOF
+	}
+	n := copy(p, b.part)
+	b.part = b.part[n:]
+	return n, nil
+}
+
+// Close leaves the rest to lent.expire.
+func (b *awayBackup) Close() error { return nil }
