@@ -174,7 +174,8 @@ func TestRolesOfSpreadGroups(t *testing.T) {
 	assert.Equal(t, "slave  0 connect 40", said, "it owns slots until there is a leader")
 
 	c, _ := clusterClient(t, spreadCluster(), "f", Config{})
-	assert.Contains(t, c.say("INFO raft"), "raft_replicas:3\r\nraft_replicas_here:0\r\nraft_groups_below_replicas:0\r\n")
+	assert.Contains(t, c.say("INFO raft"),
+		"raft_replicas:3\r\nraft_replicas_here:0\r\nraft_groups_below_replicas:0\r\n")
 }
 
 // TestClusterViewsOfRandomPlacements checks that each range of slots names the leader and the voters of its group, no
@@ -372,8 +373,8 @@ func TestMetricsOfSpreadGroups(t *testing.T) {
 	assert.Equal(t, "0", value(t, srv, "weir_cluster_groups_below_replicas"))
 }
 
-// TestWaitOfSpreadGroups checks that WAIT promises the copies of a group, not those of a majority of all nodes, and that
-// Sentinel counts the voters of the first group.
+// TestWaitOfSpreadGroups checks that WAIT promises the copies of a group, not those of a majority of all nodes, and
+// that Sentinel counts the voters of the first group.
 func TestWaitOfSpreadGroups(t *testing.T) {
 	f := spreadCluster()
 	c, _ := clusterClient(t, f, "b", Config{})
@@ -416,6 +417,10 @@ func TestReadinessOfSpreadGroups(t *testing.T) {
 	})
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (of 6 of 8 groups)\n"+
 		"[-]state may be 1500 ms old: no majority of any group can be reached\n")
+
+	f.Spread("abcdef", "abc", "bcdF")
+	f.CutOff(1, limiter.ErrTryAgain, limiter.UnknownAge)
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 2 of 2 groups)\n[+]state ok\n") // its replica catches up
 
 	f = spreadCluster()
 	f.CutOff(0, limiter.ErrTryAgain, 11*time.Second)

@@ -32,10 +32,11 @@ func weirClusterCommand() *command {
 		"Of each Raft group, in the order of their slots: `first_slot`, " +
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
 		"this node while other nodes serve it, else empty). The other fields with these " +
-		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group that it shall " +
-		"have, and `lag_entries` is the greatest of any group. With `--replicas` also `replicas`; of each node " +
-		"`zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it leads); of each group `away` " +
-		"(1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, `voter`, `lag_entries`."
+		"names, and the fields of the nodes, are then of the first group. A `voter` votes in every group that it " +
+		"shall have, and `lag_entries` is the greatest of any group. With `--replicas` also `replicas`; of each " +
+		"node `zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it leads); of each group " +
+		"`away` (1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, `voter`, " +
+		"`lag_entries`."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",

@@ -69,15 +69,15 @@ func groupsReady(t *limiter.Topology) readiness {
 }
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
-// group must confirm that. Groups that are excused do not count. A group that is away has no state here: it counts
-// if its leader is up, because this node forwards to it.
+// group must confirm that. Groups that are excused do not count. A group that this node lacks counts if its leader is
+// up, because this node forwards to it.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	confirmed, old, firstOld := 0, 0, 0
 	var oldest time.Duration
 	for i, err := range s.askGroups(t) {
 		age := s.Replica.StaleForOf(t.Groups[i].Slots.First)
 		switch leader := t.Member(t.Groups[i].Leader); {
-		case t.Groups[i].Away:
+		case lacks(t, &t.Groups[i]):
 			if leader != nil && leader.Up {
 				confirmed++
 			}
@@ -103,13 +103,19 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	return readiness{"state", true, "ok"}
 }
 
-// askGroups asks for the read index of all groups here at the same time, and returns the errors in their order.
+// lacks reports whether this node has no replica of a group, or one that still catches up, like the target of a move.
+func lacks(t *limiter.Topology, g *limiter.Group) bool {
+	return g.Away || g.Has(t.Self) && !t.Serves(g, t.Self)
+}
+
+// askGroups asks for the read index of the groups that this node does not lack, at the same time. It returns the errors
+// in the order of the groups.
 func (s *probes) askGroups(t *limiter.Topology) []error {
 	late, end := context.WithTimeout(context.Background(), groupsWait)
 	defer end()
 	rounds := make([]*probeRound, len(t.Groups))
 	for i := range t.Groups {
-		if t.Groups[i].Away {
+		if lacks(t, &t.Groups[i]) {
 			continue
 		}
 		slot := t.Groups[i].Slots.First

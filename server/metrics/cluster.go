@@ -21,7 +21,8 @@ func (s collector) clusterMetrics() []metric {
 			t.Ended()),
 		gauge("cluster_groups_behind_entries", "Committed entries that this node has not applied, in the group with "+
 			"the most of them.", t.Behind()),
-		gauge("cluster_replicas", "Replicas that each Raft group shall have (--replicas); 0: one on every node.", t.Replicas),
+		gauge("cluster_replicas", "Replicas that each Raft group shall have (--replicas); 0: one on every node.",
+			t.Replicas),
 		gauge("cluster_replicas_here", "Raft groups of which this node has a replica.", max(0, t.ReplicasOn(t.Self))),
 		gauge("cluster_groups_below_replicas", "Raft groups with fewer voters that are up than weir_cluster_replicas.",
 			t.BelowReplicas()),
