@@ -22,8 +22,8 @@ type State interface {
 type Spread interface {
 	// Reading returns the State of all groups for one run of reads of one goroutine, which may wait for events for an
 	// hour. A read of a group that this node did not have at the call, or has no longer, asks another node, and is
-	// linearizable by itself. If a read fails, it calls failed with the error before it returns, and its result is
-	// worth nothing. One Scan reads either groups of this node or one other group.
+	// linearizable by itself. If a read fails, it calls failed with the error before it returns. Its result is worth
+	// nothing, and the State is read no more. One Scan reads either groups of this node or one other group.
 	Reading(failed func(error)) State
 }
 
@@ -115,6 +115,9 @@ func (r *Reader) Read(scope Scope, use func(v View, age time.Duration)) error {
 	use(r.view, age)
 	err, r.view.State = r.failed, nil
 	r.view, r.failed = nil, nil
+	if err != nil {
+		r.End()
+	}
 	return err
 }
 

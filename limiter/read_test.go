@@ -28,7 +28,7 @@ func TestAViewEndsWithItsRead(t *testing.T) {
 }
 
 // TestAReadBeginsBeforeItsReadIndex checks that a group which arrives at a node during a run of reads is read where it
-// was: the ReadIndex of a group on other nodes says nothing about the replica that arrives.
+// was: the ReadIndex of a group on other nodes says nothing about the replica that arrives. A failed read ends the run.
 func TestAReadBeginsBeforeItsReadIndex(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("a", "b")
@@ -36,16 +36,22 @@ func TestAReadBeginsBeforeItsReadIndex(t *testing.T) {
 	node.MoveAway(1)
 	order := &arrivals{FakeReplica: node}
 	r := limiter.NewReader(order)
-	read := func() {
-		err := r.Read(func(*limiter.Topology) ([]int, bool) { return []int{1}, false },
-			func(limiter.View, time.Duration) {})
-		require.NoError(t, err)
+	read := func() error {
+		return r.Read(func(*limiter.Topology) ([]int, bool) { return []int{1}, false },
+			func(v limiter.View, _ time.Duration) { v.Inspect([]byte("foo")) })
 	}
-	read()
-	read()
+	begin := []string{"Reading", "ReadIndexOf"}
+	require.NoError(t, read())
+	require.NoError(t, read())
+	require.Equal(t, begin, order.calls)
 	r.End()
-	read()
-	require.Equal(t, []string{"Reading", "ReadIndexOf", "Reading", "ReadIndexOf"}, order.calls)
+	require.NoError(t, read())
+	require.Equal(t, append(begin, begin...), order.calls)
+	node.FailReads(limiter.ErrTryAgain, 0)
+	require.ErrorIs(t, read(), limiter.ErrTryAgain)
+	node.FailReads(nil, 0)
+	require.NoError(t, read())
+	require.Equal(t, append(begin, append(begin, begin...)...), order.calls)
 }
 
 // arrivals records the order of calls.
