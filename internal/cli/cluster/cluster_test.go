@@ -157,8 +157,8 @@ func TestClusterStatusOfSpreadGroups(t *testing.T) {
 	}
 	nodes["b"].mu.Lock()
 	nodes["b"].topo.Replicas = 2
-	nodes["b"].topo.Nodes = append(slices.Clone(nodes["b"].topo.Nodes), limiter.Member{ID: "d", RaftAddr: "127.0.0.1:10",
-		Up: true, Zone: "z2"})
+	nodes["b"].topo.Nodes = append(slices.Clone(nodes["b"].topo.Nodes), limiter.Member{ID: "d", Up: true,
+		RaftAddr: "127.0.0.1:10", Zone: "z2"})
 	nodes["b"].topo.Groups = []limiter.Group{
 		{Slots: hashslot.OfGroup(0, 2), Leader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9,
 			Members: []limiter.GroupMember{replica("a", true, 0), replica("b", true, 4)}},
