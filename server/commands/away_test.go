@@ -39,13 +39,15 @@ func spreadClient(t *testing.T, cfg Config) (*testClient, *servertest.FakeReplic
 // awayLines are calls of a command that reads groups on other nodes.
 func awayLines(cmd *command) (lines []string) {
 	slot := fmt.Sprint(hashslot.Of([]byte("k")))
-	in := strings.NewReplacer("events:0", "events:1", "GROUP 0", "GROUP 1", "SLOT 1", "SLOT "+slot, "%k", "k", "%m", "foo")
+	in := strings.NewReplacer("events:0", "events:1", "GROUP 0", "GROUP 1", "SLOT 1", "SLOT "+slot, "%k", "k",
+		"%m", "foo")
 	for _, line := range append(wrappedLines[cmd.Full], readers[cmd.Full]) {
 		lines = append(lines, in.Replace(line))
 	}
 	switch cmd.Full {
 	case "rl.events":
-		lines = append(lines, "RL.EVENTS AFTER 1 GROUP 1", "RL.EVENTS GROUP 1 BLOCK 1h AFTER 1", "RL.EVENTS GROUP 3 BLOCK 1h")
+		lines = append(lines, "RL.EVENTS AFTER 1 GROUP 1", "RL.EVENTS GROUP 1 BLOCK 1h AFTER 1",
+			"RL.EVENTS GROUP 3 BLOCK 1h")
 	case "xread":
 		lines = append(lines, "XREAD BLOCK 0 STREAMS weir:events:1 weir:events:2 0-1 $")
 	case "xrange":
@@ -64,9 +66,9 @@ func awayLines(cmd *command) (lines []string) {
 	return lines
 }
 
-// TestAFailedReadIsTheOneAnswer makes each read of a group on another node fail, of each command with the flag readonly.
-// The command must answer the error and nothing else, alone, in a pipeline, in a transaction, over HTTP and under
-// READONLY, and count one error.
+// TestAFailedReadIsTheOneAnswer makes each read of a group on another node fail, of each command with the flag
+// readonly. The command must answer the error and nothing else, alone, in a pipeline, in a transaction, over HTTP and
+// under READONLY, and count one error.
 func TestAFailedReadIsTheOneAnswer(t *testing.T) {
 	c, node := spreadClient(t, Config{BlacklistKey: blacklistKey})
 	h := newHTTP(c.sess.srv)
