@@ -220,7 +220,8 @@ var walls = []wall{
 	{"raftstore/internal/membership",
 		"raftstore/wire internal/guards limiter raftstore/internal/calls raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
-			"raftstore/internal/leadership raftstore/internal/timers raftstore/peer",
+			"raftstore/internal/leadership raftstore/internal/timers raftstore/peer " +
+			"raftstore/placement",
 		"joins a cluster, takes nodes in and removes them"},
 	{"raftstore/internal/permit", "", "lets one group of a process take a snapshot at a time"},
 	{"raftstore/internal/pipeline",
@@ -263,8 +264,10 @@ var walls = []wall{
 	{"raftstore/placement", "", "decides where replicas are, and reads and moves nothing"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
-			"raftstore/internal/failure raftstore/internal/host raftstore/peer",
-		"stands in front of the groups of a node, and replicates nothing itself"},
+			"raftstore/internal/calls raftstore/internal/failure raftstore/internal/host " +
+			"raftstore/internal/membership raftstore/internal/pipeline raftstore/internal/queue " +
+			"raftstore/internal/timers raftstore/peer raftstore/placement raftstore/wire",
+		"stands in front of the groups of a node and of those on other nodes, and replicates nothing itself"},
 	{"raftstore/sharedlog", "persistence raftstore/wallog",
 		"gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

@@ -30,7 +30,9 @@ func backUp(t *testing.T, from limiter.Archiver) []byte {
 }
 
 // restored starts a node of a new cluster of some groups from a backup.
-func restored(t *testing.T, backup []byte, groups int) *router.Node { return restoredWith(t, backup, groups, 0) }
+func restored(t *testing.T, backup []byte, groups int) *router.Node {
+	return restoredWith(t, backup, groups, 0)
+}
 
 // restoredWith is restored for a cluster whose groups shall have some replicas.
 func restoredWith(t *testing.T, backup []byte, groups, replicas int) *router.Node {

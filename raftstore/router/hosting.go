@@ -78,6 +78,9 @@ func (n *Node) leads() (all []host.Led) {
 	return all
 }
 
+// toldEvery is the pause between two log lines about replicas that do not open.
+const toldEvery = 30 * time.Second
+
 // openPlaced opens the replicas that are placed on this node, and those of a move that the last stop has interrupted. It
 // reports whether all are open.
 func (n *Node) openPlaced() (all bool) {
@@ -86,13 +89,16 @@ func (n *Node) openPlaced() (all bool) {
 		return false
 	}
 	all = true
+	tell := time.Since(n.toldOpening) > toldEvery
 	for i, ids := range first.Placed() {
 		if i == 0 || n.nodes[i].Load() != nil {
 			continue
 		}
 		if err := n.openIfPlaced(first, i, ids); err != nil {
-			n.options.Logger.Info("a replica of a group is not open yet", "group", i, "because", err)
-			all = false
+			if all = false; tell {
+				n.options.Logger.Info("a replica of a group is not open yet", "group", i, "because", err)
+				n.toldOpening = time.Now()
+			}
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
@@ -30,14 +31,15 @@ type Node struct {
 	detector *detector.Detector
 	unwatch  context.CancelFunc // ends the detector
 
-	resting  []atomic.Int64  // by group: when its replica was told to rest, in Unix nanoseconds
-	opening  sync.Mutex      // held while a replica is opened
-	changing sync.Mutex      // held while groups are replaced
-	lent     lent            // backups that other nodes read
-	clients  hostClients     // for groups that are away
-	life     context.Context // of calls about such groups
-	end      context.CancelFunc
-	sending  sync.WaitGroup // of these calls
+	resting     []atomic.Int64  // by group: when its replica was told to rest, in Unix nanoseconds
+	opening     sync.Mutex      // held while a replica is opened
+	changing    sync.Mutex      // held while groups are replaced
+	toldOpening time.Time       // see openPlaced
+	lent        lent            // backups that other nodes read
+	clients     hostClients     // for groups that are away
+	life        context.Context // of calls about such groups
+	end         context.CancelFunc
+	sending     sync.WaitGroup // of these calls
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was

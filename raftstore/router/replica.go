@@ -57,6 +57,9 @@ func (r *Router) view() *limiter.Topology {
 			LastLeader: idIn(base, v, v.LastLeader),
 			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex, Away: m.live == nil,
 		}
+		if m.why != nil {
+			t.Groups[i].Ended = m.why.Error()
+		}
 		if r.replicas > 0 {
 			t.Groups[i].Members = membersOf(base, v, i == 0)
 		} else if g != one {

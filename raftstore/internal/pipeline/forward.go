@@ -205,6 +205,8 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 // RelayDecide carries out a body from a host without a replica of this group, through the leader. The caller has tried
 // AnswerDecide.
 func (p *Pipeline) RelayDecide(body []byte) (byte, []byte) {
+	p.Answering.Add(1)
+	defer p.Answering.Add(-1)
 	return p.answerBody(body, func(f *forwarded, _ []byte) ([]engine.Decision, error) { return p.decideCalls(f, false) })
 }
 
