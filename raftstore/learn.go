@@ -11,8 +11,9 @@ import (
 )
 
 // LearnGroups asks the other nodes of o.Join for the number of Raft groups of their cluster, and how many replicas each
-// has. It returns the first answer of a node that belongs to a cluster. ok is false if no such node answers within timers.StatusTimeout. A node
-// calls it before it opens its port. So nodes without a cluster refuse each other at once, and do not wait.
+// has. It returns the first answer of a node that belongs to a cluster. ok is false if no such node answers within
+// timers.StatusTimeout. A node calls it before it opens its port. So nodes without a cluster refuse each other at once,
+// and do not wait.
 func LearnGroups(o *Options) (groups, replicas int, ok bool) {
 	log := cmp.Or(o.Logger, slog.Default())
 	port := peer.NewDialer(peer.HubConfig{

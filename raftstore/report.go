@@ -23,8 +23,8 @@ func (n *Node) Groups() int {
 // cluster.
 func (n *Node) ClusterGroups() (int, bool) { return n.own.Identity.ClusterGroups() }
 
-// Replicas returns how many replicas each group of the node's cluster shall have, or of the cluster that it would found;
-// see Options.
+// Replicas returns how many replicas each group of the node's cluster shall have, or of the cluster that it would
+// found; see Options.
 func (n *Node) Replicas() int {
 	if replicas, ok := n.own.Identity.ClusterReplicas(); ok {
 		return replicas
@@ -102,7 +102,8 @@ func (n *Node) Led() (led host.Led, ok bool) {
 	}
 	applied, commit := n.Progress()
 	led = host.Led{
-		Group: n.own.Options.Group, Leader: n.own.Options.NodeID, Term: n.raft.CurrentTerm(), Applied: applied, Commit: commit,
+		Group: n.own.Options.Group, Leader: n.own.Options.NodeID, Term: n.raft.CurrentTerm(),
+		Applied: applied, Commit: commit,
 		Bytes: n.fsm.Table.Load().MemoryBytes(),
 	}
 	for _, m := range *n.own.Peers.Members.Load() {
@@ -118,7 +119,8 @@ type Reported struct {
 	Leads []host.Led
 }
 
-// Reports returns what the other hosts have reported last, from the exchange of status of this group, which is the first.
+// Reports returns what the other hosts have reported last, from the exchange of status of this group, which is the
+// first.
 func (n *Node) Reports() (all []Reported) {
 	for _, s := range n.raft.Servers() {
 		if last, ok := n.own.Peers.Last(string(s.ID)); ok {

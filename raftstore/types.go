@@ -38,9 +38,9 @@ func OwnerOf(dir string) (nodeID string, err error) {
 	return id.NodeID, err
 }
 
-// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to, and how many replicas
-// each shall have. ok is false if the
-// directory belongs to no node, or if its node has not joined a cluster yet.
+// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to, and how many
+// replicas each shall have. ok is false if the directory belongs to no node, or if its node has not joined a cluster
+// yet.
 func GroupsOf(o *Options) (groups, replicas int, ok bool, err error) {
 	on := o.FS
 	if on == nil {

@@ -158,8 +158,8 @@ func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	}
 	o.Groups, o.Replicas = f.Groups, f.Replicas
 	if groups, replicas, ok := raftstore.LearnGroups(o); ok && (groups != f.Groups || replicas != f.Replicas) {
-		o.Logger.Info("this node uses the numbers of Raft groups and replicas of the cluster that it joins, and not those "+
-			"of --groups and --replicas", "groups", groups, "replicas", replicas)
+		o.Logger.Info("this node uses the numbers of Raft groups and replicas of the cluster that it joins, and not "+
+			"those of --groups and --replicas", "groups", groups, "replicas", replicas)
 		o.Groups, o.Replicas = groups, replicas
 	}
 }

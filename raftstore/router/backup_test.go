@@ -42,8 +42,9 @@ func restoredWith(t *testing.T, backup []byte, groups, replicas int) *router.Nod
 	quiet := slog.New(slog.DiscardHandler)
 	o := raftstore.Options{NodeID: "r", DataDir: t.TempDir(), RaftAddr: l.Addr().String(), ClientAddr: "client",
 		Listener: l, Heartbeat: 500 * time.Millisecond, Logger: quiet}
-	_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: o.NodeID, RaftAddr: o.RaftAddr, Groups: groups, Replicas: replicas,
-		Store: persistence.StoreOptions{Dir: o.DataDir, Logger: quiet}}, bytes.NewReader(backup))
+	_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: o.NodeID, RaftAddr: o.RaftAddr, Groups: groups,
+		Replicas: replicas,
+		Store:    persistence.StoreOptions{Dir: o.DataDir, Logger: quiet}}, bytes.NewReader(backup))
 	require.NoError(t, err)
 	o.Groups, o.Replicas, _, err = raftstore.GroupsOf(&o)
 	require.NoError(t, err)

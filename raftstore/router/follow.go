@@ -168,8 +168,8 @@ func fitting(ops []engine.Op) int {
 	return len(ops)
 }
 
-// followFirst gives every group the shared items of the first one, on the node that leads the first group. If groups are
-// away from that node, each node does it for the groups that it leads, because every node follows the first group.
+// followFirst gives every group the shared items of the first one, on the node that leads the first group. If groups
+// are away from that node, each node does it for the groups that it leads, because every node follows the first group.
 func (r *Router) followFirst() {
 	tick := time.NewTicker(compareEvery)
 	defer tick.Stop()

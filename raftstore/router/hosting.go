@@ -81,8 +81,8 @@ func (n *Node) leads() (all []host.Led) {
 // toldEvery is the pause between two log lines about replicas that do not open.
 const toldEvery = 30 * time.Second
 
-// openPlaced opens the replicas that are placed on this node, and those of a move that the last stop has interrupted. It
-// reports whether all are open.
+// openPlaced opens the replicas that are placed on this node, and those of a move that the last stop has interrupted.
+// It reports whether all are open.
 func (n *Node) openPlaced() (all bool) {
 	first := n.nodes[0].Load()
 	if first == nil || first.Placed() == nil {
@@ -155,15 +155,16 @@ func (n *Node) openReplica(group int, id string, join []string) error {
 func (n *Node) enter() {
 	for i, m := range n.all() {
 		node := n.nodes[i].Load()
-		if m.live != nil || node == nil || n.ending[i].Load() || n.rests(i) || !node.Joined() || node.Topology().Leader == "" {
+		busy := m.live != nil || n.ending[i].Load() || n.rests(i)
+		if busy || node == nil || !node.Joined() || node.Topology().Leader == "" {
 			continue
 		}
 		_ = n.replace(i, func(m *replica) { m.live = node }) // one more is left
 	}
 }
 
-// restFor is how long a replica that is about to be removed serves no clients of its node. If it is not removed by then,
-// it serves again.
+// restFor is how long a replica that is about to be removed serves no clients of its node. If it is not removed by
+// then, it serves again.
 const restFor = 10 * time.Second
 
 // rest sends the operations of this node's clients to other replicas of a group, and returns when this one has answered
@@ -185,8 +186,8 @@ func (n *Node) rests(group int) bool {
 	return time.Since(time.Unix(0, n.resting[group].Load())) < restFor
 }
 
-// replace changes what this node has of a group. It returns the error of noneLeft, and changes nothing, if no group would
-// be left.
+// replace changes what this node has of a group. It returns the error of noneLeft, and changes nothing, if no group
+// would be left.
 func (n *Node) replace(group int, change func(*replica)) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()

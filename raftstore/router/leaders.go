@@ -87,8 +87,9 @@ func (r *Router) spreadDue(groups []spread, now time.Time) {
 	}
 }
 
-// evenLeaders returns for each group the node that should lead it, by its id in the first group, if groups are on a part
-// of the nodes. A leader keeps its group if the others lead as many. Every node computes the same from the same reports.
+// evenLeaders returns for each group the node that should lead it, by its id in the first group, if groups are on a
+// part of the nodes. A leader keeps its group if the others lead as many. Every node computes the same from the same
+// reports.
 func (r *Router) evenLeaders() []string {
 	if r.replicas == 0 {
 		return nil

@@ -40,8 +40,8 @@ func (n *Node) MoveReplica(group int, from, to string) (limiter.Move, error) {
 func (n *Node) startStep(group int, from, to string) (*moving, error) {
 	switch {
 	case n.replicas == 0:
-		return nil, errors.New("every node of this cluster has a replica of every group: only a cluster that was founded " +
-			"with --replicas has replicas to move")
+		return nil, errors.New("every node of this cluster has a replica of every group: only a cluster that was " +
+			"founded with --replicas has replicas to move")
 	case group < 0 || group >= len(n.all()):
 		return nil, fmt.Errorf("the cluster has %d groups, from 0 to %d", len(n.all()), len(n.all())-1)
 	case from == to:
@@ -176,7 +176,8 @@ func (m *moving) mayRemove(source *limiter.Member) error {
 		return fmt.Errorf("group %d would have %d replicas, and shall have %d: name the node that gets the replica",
 			m.group, voters, m.of.replicas)
 	case up <= voters/2:
-		return fmt.Errorf("group %d would have %d voters of which %d are up: a majority must be up", m.group, voters, up)
+		return fmt.Errorf("group %d would have %d voters of which %d are up: a majority must be up", m.group, voters,
+			up)
 	}
 	return nil
 }

@@ -282,8 +282,8 @@ func (r *Router) mayLeave(id string) error {
 	if r.replicas == 0 || has == 0 || !up(t.Member(id)) {
 		return nil
 	}
-	return fmt.Errorf("node %q is up and has replicas of %d groups: move them with weir cluster drain %[1]s, or stop the "+
-		"node first", id, has)
+	return fmt.Errorf("node %q is up and has replicas of %d groups: move them with weir cluster drain %[1]s, or stop "+
+		"the node first", id, has)
 }
 
 // removeFromOthers removes a node from all groups but the first, and reports whether some group had it.

@@ -105,7 +105,8 @@ func (r *Router) route(slot uint16) int {
 // Group returns a group by its number, or nil if it has ended on this node or is away.
 func (r *Router) Group(number int) Group { return r.all()[number].live }
 
-// forAll calls each with every group at the same time, wherever it is, and returns the errors in the order of the groups.
+// forAll calls each with every group at the same time, wherever it is, and returns the errors in the order of the
+// groups.
 func (r *Router) forAll(each func(i int, g reachable) error) []error {
 	errs := make([]error, len(r.all()))
 	var wait sync.WaitGroup

@@ -108,7 +108,8 @@ func (c *Command) carryOut(w io.Writer, moves []placement.Move) error {
 	}
 }
 
-// shows reports whether a status shows that moves are done. A node learns of groups that it does not have once a second.
+// shows reports whether a status shows that moves are done. A node learns of groups that it does not have once a
+// second.
 func shows(s *remote.Status, moves []placement.Move) bool {
 	state := stateOf(s)
 	return !slices.ContainsFunc(moves, func(m placement.Move) bool {

@@ -93,8 +93,8 @@ func (k *Keeper) MarkJoined(at uint64) error {
 	return k.write()
 }
 
-// BelongTo records the cluster of this node, its number of Raft groups and that of their replicas. It reports whether the
-// record has changed.
+// BelongTo records the cluster of this node, its number of Raft groups and that of their replicas. It reports whether
+// the record has changed.
 func (k *Keeper) BelongTo(clusterID string, groups wire.GroupCount, replicas int) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

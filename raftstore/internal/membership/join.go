@@ -181,7 +181,8 @@ func Place(members []raft.Server, zones map[string]string, groups, replicas int)
 	}
 	placed := placement.Found(nodes, groups, replicas)
 	same := func(ids []string) bool {
-		return len(ids) == len(voters) && !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(voters, id) })
+		lacks := func(id string) bool { return !slices.Contains(voters, id) }
+		return len(ids) == len(voters) && !slices.ContainsFunc(ids, lacks)
 	}
 	if at := slices.IndexFunc(placed, same); at >= 0 {
 		placed[0], placed[at] = placed[at], placed[0]

@@ -37,9 +37,9 @@ func (m *Membership) Promote() {
 	})
 }
 
-// freeVotes returns how many more members may vote without an order. In the first group of a cluster whose groups are on
-// a part of the nodes, so many nodes vote as a group shall have replicas, and the others follow. Every other member was
-// told to have a replica.
+// freeVotes returns how many more members may vote without an order. In the first group of a cluster whose groups are
+// on a part of the nodes, so many nodes vote as a group shall have replicas, and the others follow. Every other member
+// was told to have a replica.
 func (m *Membership) freeVotes() int {
 	if m.First != nil || m.Replicas == 0 {
 		return math.MaxInt

@@ -207,7 +207,8 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 func (p *Pipeline) RelayDecide(body []byte) (byte, []byte) {
 	p.Answering.Add(1)
 	defer p.Answering.Add(-1)
-	return p.answerBody(body, func(f *forwarded, _ []byte) ([]engine.Decision, error) { return p.decideCalls(f, false) })
+	relay := func(f *forwarded, _ []byte) ([]engine.Decision, error) { return p.decideCalls(f, false) }
+	return p.answerBody(body, relay)
 }
 
 // answerBody decodes a body, and answers what decide decides.
