@@ -219,6 +219,9 @@ const maxHostClients = 1024
 
 // Call implements network.
 func (n *Node) Call(ctx context.Context, addr string, payload []byte) (byte, []byte, error) {
+	if addr == n.options.RaftAddr {
+		return 0, nil, peer.ErrNotSent
+	}
 	c := &n.clients
 	c.mu.Lock()
 	if c.byAddr == nil {

@@ -52,7 +52,7 @@ func (n *Node) startStep(group int, from, to string) (*moving, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, t, err := n.current(group)
+	g, t, err := n.ledBy(group)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,28 @@ func (n *Node) startStep(group int, from, to string) (*moving, error) {
 		return nil, fmt.Errorf("%w: group %d", limiter.ErrClusterDown, group)
 	}
 	return m, nil
+}
+
+// ledBy returns a group and its members as its leader knows them now. The copy of a follower may lack a change, and a move
+// that was just begun would look undone.
+func (n *Node) ledBy(group int) (reachable, *limiter.Topology, error) {
+	m := n.all()[group]
+	a := m.away
+	if m.live != nil {
+		if _, leads := n.nodes[group].Load().Led(); leads {
+			return n.current(group)
+		}
+	}
+	if a == nil {
+		a = n.newAway(group) // the first group, which no other code takes for one that is away
+		t := n.base().Topology()
+		a.founders = func() []string { return addressesOf(t, []string{t.Leader}) }
+	}
+	t, err := a.current()
+	if m.live != nil {
+		return m.live, t, err
+	}
+	return a, t, err
 }
 
 // in returns the member of the group on a node, or nil. Nodes that only follow the first group have no replica of it.
