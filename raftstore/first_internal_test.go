@@ -240,3 +240,14 @@ func TestReplicasJoinOnOrder(t *testing.T) {
 	require.ErrorContains(t, add("c~1", "c:1"), "the group has 2 replicas, and shall have 1")
 	require.Nil(t, n.raft.Server("c~1"))
 }
+
+// TestAPromotionWaits checks that a node which follows the first group gets its vote later, when it has caught up. The
+// command that moves the vote tries again.
+func TestAPromotionWaits(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+	require.ErrorIs(t, n.membership.Execute(membership.Order{What: "promote", ID: "b"}), limiter.ErrTryAgain)
+	require.Equal(t, raft.Nonvoter, n.raft.Server("b").Suffrage)
+}
