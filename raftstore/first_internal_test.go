@@ -190,3 +190,64 @@ func TestANodeAsksTheMembersOfTheFirstGroup(t *testing.T) {
 	}
 	require.Equal(t, []string{"b:1", "c:1"}, addrs)
 }
+
+// TestNoReplicaFoundsItsGroupAgain checks that a node of a cluster with --replicas founds no group alone, when it knows no
+// other node yet. It also checks that the first group does not take a founder back that has lost its disk: the founder
+// would found its groups again.
+func TestNoReplicaFoundsItsGroupAgain(t *testing.T) {
+	n := newBareNode(t)
+	n.membership.Replicas, n.membership.First = 3, &fakeFirst{members: []string{"a"}}
+	require.ErrorContains(t, n.membership.TryJoin(), "no other node is known yet")
+	require.True(t, n.membership.Pristine(), "the node must not have founded the group")
+
+	n = newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	n.membership.Replicas = 1
+	n.fsm.State.Founding.Placed = [][]string{{"a"}, {"b"}}
+	for _, id := range []string{"b", "c"} {
+		require.NoError(t, n.raft.AddNonvoter(raft.ServerID(id), raft.ServerAddress(id+":1"), 0, time.Second).Error())
+	}
+	join := func(id string, invited bool) error {
+		return n.membership.AddNonvoter(peer.Identity{NodeID: id}, membership.Joining{
+			NodeID: id, RaftAddr: id + ":1", Format: n.own.Options.Format, KeepsPromises: true, Invited: invited,
+		})
+	}
+	require.NoError(t, join("b", true), "a founder that has its disk")
+	require.ErrorIs(t, join("b", false), failure.ErrLostState)
+	require.NoError(t, join("c", false), "no founder: it asks again, because the answer was lost")
+}
+
+// TestReplicasJoinOnOrder checks that a group on a part of the nodes takes a replica in only on an order, and one more
+// than it shall have at most. A replica whose move was undone while its node was down does not join later.
+func TestReplicasJoinOnOrder(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	n.membership.Replicas, n.membership.First = 1, &fakeFirst{members: []string{"a", "b", "c"}}
+	join := func() error {
+		return n.membership.AddNonvoter(peer.Identity{NodeID: "b~1"},
+			membership.Joining{NodeID: "b~1", RaftAddr: "b:1", Format: n.own.Options.Format, KeepsPromises: true})
+	}
+	add := func(id, addr string) error {
+		return n.membership.Execute(membership.Order{What: "add", ID: id, Addr: addr})
+	}
+	require.ErrorContains(t, join(), "waiting for the move of a replica to this node")
+	require.Nil(t, n.raft.Server("b~1"))
+	require.NoError(t, add("b~1", "b:1"))
+	require.NoError(t, join())
+	require.NotNil(t, n.raft.Server("b~1"))
+	require.ErrorContains(t, add("c~1", "c:1"), "the group has 2 replicas, and shall have 1")
+	require.Nil(t, n.raft.Server("c~1"))
+}
+
+// TestAPromotionWaits checks that a node which follows the first group gets its vote later, when it has caught up. The
+// command that moves the vote tries again.
+func TestAPromotionWaits(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+	require.ErrorIs(t, n.membership.Execute(membership.Order{What: "promote", ID: "b"}), limiter.ErrTryAgain)
+	require.Equal(t, raft.Nonvoter, n.raft.Server("b").Suffrage)
+}

@@ -89,16 +89,15 @@ func (n *Node) answerRead(g *raftstore.Node, body []byte) (byte, []byte) {
 // readHere reads a group of this node.
 func (n *Node) readHere(g *raftstore.Node, q *question) (a *answer, err error) {
 	a = &answer{}
-	if q.What == askLeader {
-		if a.Led, a.Found = g.Led(); !a.Found {
-			return nil, limiter.ErrNotLeader
-		}
-		return a, nil
-	}
 	if err := g.ReadIndex(); err != nil {
 		return nil, err
 	}
 	switch q.What {
+	case askLeader:
+		g.LookAtMembers()
+		if a.Led, a.Found = g.Led(); !a.Found {
+			return nil, limiter.ErrNotLeader
+		}
 	case askInspect:
 		a.Info, a.Found = g.Inspect(q.Key)
 	case askLen:

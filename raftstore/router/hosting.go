@@ -120,7 +120,7 @@ func (n *Node) openIfPlaced(first *raftstore.Node, group int, ids []string) erro
 		}
 		return n.openReplica(group, self, join)
 	}
-	return n.openReplica(group, has.NodeID, n.otherAddresses(first))
+	return n.joinReplica(first, group, has.NodeID)
 }
 
 // addressesOf returns the inter-node addresses of nodes.
@@ -227,6 +227,9 @@ const maxHostClients = 1024
 
 // Call implements network.
 func (n *Node) Call(ctx context.Context, addr string, payload []byte) (byte, []byte, error) {
+	if addr == n.options.RaftAddr {
+		return 0, nil, peer.ErrNotSent
+	}
 	c := &n.clients
 	c.mu.Lock()
 	if c.byAddr == nil {
@@ -270,7 +273,8 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 		return calls.Refused, []byte(fmt.Sprintf("there is no group %d", group))
 	}
 	if method == calls.Host {
-		return calls.Reply(nil, n.hostReplica(group))
+		id, err := n.hostReplica(group)
+		return calls.Reply([]byte(id), err)
 	}
 	node := n.nodes[group].Load()
 	if n.all()[group].live == nil || node == nil {
@@ -287,32 +291,40 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 	return node.AnswerGuest(from, method, body)
 }
 
-// hostReplica opens a new replica of a group, which joins the group. It does nothing if this node has one.
-func (n *Node) hostReplica(group int) error {
+// hostReplica opens a new replica of a group, unless this node has one, and returns its id in the group. The replica waits
+// until the group takes it in.
+func (n *Node) hostReplica(group int) (id string, err error) {
 	first := n.nodes[0].Load()
 	if first == nil || n.options.Replicas == 0 || group == 0 {
-		return fmt.Errorf("group %d does not move", group)
+		return "", fmt.Errorf("group %d does not move", group)
 	}
 	n.resting[group].Store(0)
-	if n.nodes[group].Load() != nil {
-		if n.ending[group].Load() {
-			return limiter.ErrTryAgain // until the replica that the group has removed is closed
+	if n.nodes[group].Load() == nil {
+		id := raftstore.NewIncarnation(n.options.NodeID)
+		has, err := raftstore.ReplicaIn(n.options, group)
+		if err == nil && has.Removed {
+			err = raftstore.Renew(n.options, group, id)
 		}
-		return nil
+		if err == nil {
+			err = n.joinReplica(first, group, id)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	id := raftstore.NewIncarnation(n.options.NodeID)
-	has, err := raftstore.ReplicaIn(n.options, group)
-	if err == nil && has.Removed {
-		err = raftstore.Renew(n.options, group, id)
+	node := n.nodes[group].Load()
+	if node == nil || n.ending[group].Load() || node.Joined() {
+		return "", limiter.ErrTryAgain // until the replica that the group has removed is closed
 	}
-	if err != nil {
-		return err
-	}
-	return n.openReplica(group, id, n.otherAddresses(first))
+	return node.Topology().Self, nil
 }
 
-// otherAddresses returns the addresses of other nodes, at which a replica joins a group that exists.
-func (n *Node) otherAddresses(first *raftstore.Node) []string {
+// joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node that
+// has just started may know none of them yet.
+func (n *Node) joinReplica(first *raftstore.Node, group int, id string) error {
 	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
-	return others[:min(len(others), maxJoin)]
+	if len(others) == 0 {
+		return fmt.Errorf("%w: no other node is known yet", limiter.ErrTryAgain)
+	}
+	return n.openReplica(group, id, others[:min(len(others), maxJoin)])
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -51,7 +52,7 @@ func (n *Node) startStep(group int, from, to string) (*moving, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, t, err := n.current(group)
+	g, t, err := n.ledBy(group)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,28 @@ func (n *Node) startStep(group int, from, to string) (*moving, error) {
 		return nil, fmt.Errorf("%w: group %d", limiter.ErrClusterDown, group)
 	}
 	return m, nil
+}
+
+// ledBy returns a group and its members as its leader knows them now. The copy of a follower may lack a change, and a move
+// that was just begun would look undone.
+func (n *Node) ledBy(group int) (reachable, *limiter.Topology, error) {
+	m := n.all()[group]
+	a := m.away
+	if m.live != nil {
+		if _, leads := n.nodes[group].Load().Led(); leads {
+			return n.current(group)
+		}
+	}
+	if a == nil {
+		a = n.newAway(group) // the first group, which no other code takes for one that is away
+		t := n.base().Topology()
+		a.founders = func() []string { return addressesOf(t, []string{t.Leader}) }
+	}
+	t, err := a.current()
+	if m.live != nil {
+		return m.live, t, err
+	}
+	return a, t, err
 }
 
 // in returns the member of the group on a node, or nil. Nodes that only follow the first group have no replica of it.
@@ -136,25 +159,33 @@ func (m *moving) add() error {
 	if m.group == 0 {
 		return m.of.nodes[0].Load().Promote(m.to.ID)
 	}
-	return m.tell(m.to, calls.Host)
+	id, err := m.tell(m.to, calls.Host)
+	if err == nil {
+		err = m.g.AddNode(string(id), m.to.RaftAddr)
+	}
+	if errors.Is(err, failure.ErrRemovedID) {
+		err = limiter.ErrTryAgain // until the target notices that its replica was removed
+	}
+	return err
 }
 
 // tell makes a call about the group to a node, which may be this one.
-func (m *moving) tell(node *limiter.Member, method byte) error {
+func (m *moving) tell(node *limiter.Member, method byte) (answer []byte, err error) {
 	payload := append(binary.LittleEndian.AppendUint16(nil, uint16(m.group)), method)
 	if node.ID == m.first.Self {
-		return calls.OutcomeOf(m.of.answerCall(peer.Identity{}, calls.Group, payload))
+		status, answer := m.of.answerCall(peer.Identity{}, calls.Group, payload)
+		return answer, calls.OutcomeOf(status, answer)
 	}
 	ctx, cancel := context.WithTimeout(m.of.life, timers.AdminTimeout)
 	defer cancel()
 	status, answer, err := m.of.Call(ctx, node.RaftAddr, payload)
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
-		return fmt.Errorf("node %q cannot be reached: %w", node.ID, err)
+		return nil, fmt.Errorf("node %q cannot be reached: %w", node.ID, err)
 	case err != nil:
-		return limiter.ErrUnknownOutcome
+		return nil, limiter.ErrUnknownOutcome
 	}
-	return calls.OutcomeOf(status, answer)
+	return answer, calls.OutcomeOf(status, answer)
 }
 
 // mayRemove returns an error if the group would not decide without the source, because too many other voters are down,
@@ -198,7 +229,7 @@ func (m *moving) remove(source *limiter.Member) error {
 		return m.of.nodes[0].Load().Demote(source.ID)
 	}
 	if m.from.Up {
-		if err := m.tell(m.from, calls.Rest); err != nil && !errors.Is(err, limiter.ErrTryAgain) { // it rests already
+		if _, err := m.tell(m.from, calls.Rest); err != nil && !errors.Is(err, limiter.ErrTryAgain) { // it rests already
 			return err
 		}
 	}

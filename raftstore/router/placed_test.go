@@ -209,6 +209,56 @@ func TestEveryReplicaMoves(t *testing.T) {
 	require.LessOrEqual(t, sum, total+unknown)
 }
 
+// TestAMoveThatHasJustBegunIsSeen checks that no node takes a move for undone that another node has just begun.
+func TestAMoveThatHasJustBegunIsSeen(t *testing.T) {
+	const size, groups, replicas = 5, 8, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	for group := range groups {
+		g := c.nodes[0].Topology().Groups[group]
+		var has []string
+		for _, m := range g.Members {
+			has = append(has, m.ID)
+		}
+		to := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return !slices.Contains(has, o.NodeID) })
+		from, target := has[0], c.opts[to].NodeID
+		last := ""
+		require.True(t, assert.Eventually(t, func() bool {
+			m, err := c.nodes[group%size].MoveReplica(group, from, target)
+			last = fmt.Sprint(m, err)
+			return err == nil && m.Step == "a replica opens on "+target
+		}, patience, time.Millisecond), last)
+		m, err := c.nodes[(group+1+group/size)%size].MoveReplica(group, target, from)
+		require.False(t, err == nil && m.Done, "group %d: the replica on %s was just added", group, target)
+		c.move(c.nodes[0], group, target, from)
+	}
+	c.placed(replicas)
+}
+
+// TestATargetThatRestartsJoins checks that a new replica goes on to join its group after a restart of its node.
+func TestATargetThatRestartsJoins(t *testing.T) {
+	const size, groups, replicas = 5, 4, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	for group := 1; group < groups; group++ {
+		var has []string
+		for _, m := range c.nodes[0].Topology().Groups[group].Members {
+			has = append(has, m.ID)
+		}
+		to := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return !slices.Contains(has, o.NodeID) })
+		last := ""
+		require.True(t, assert.Eventually(t, func() bool {
+			m, err := c.nodes[(to+1)%size].MoveReplica(group, has[0], c.opts[to].NodeID)
+			last = fmt.Sprint(m, err)
+			return err == nil && m.Step != ""
+		}, patience, time.Millisecond), last)
+		c.stop(to)
+		c.restart(to)
+		c.move(c.nodes[(to+1)%size], group, has[0], c.opts[to].NodeID)
+		c.placed(replicas)
+	}
+}
+
 // TestLeadersOfATierAreEven checks that the nodes lead the same number of groups, or one more, after the founding and
 // after a node has stopped.
 func TestLeadersOfATierAreEven(t *testing.T) {

@@ -72,10 +72,10 @@ func (m *Membership) Execute(o Order) error {
 }
 
 func (m *Membership) addNode(o Order) error {
-	if err := identity.CheckGivenID(o.ID); err != nil {
+	seen := m.FSM.Configuration()
+	if err := m.checkAdded(o.ID); err != nil {
 		return err
 	}
-	seen := m.FSM.Configuration()
 	if m.Raft.Server(o.ID) != nil {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
@@ -88,6 +88,22 @@ func (m *Membership) addNode(o Order) error {
 	}
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }
+
+// checkAdded returns an error unless an order may add a node with this id. To a group on a part of the nodes, an order adds
+// a replica that was opened for it, and one more than the group shall have at most.
+func (m *Membership) checkAdded(id string) error {
+	switch {
+	case !m.onOrder():
+		return identity.CheckGivenID(id)
+	case len(m.Raft.Servers()) > m.Replicas:
+		return fmt.Errorf("the group has %d replicas, and shall have %d", len(m.Raft.Servers()), m.Replicas)
+	}
+	return nil
+}
+
+// onOrder reports whether only an order adds replicas to this group: it is one of those on a part of the nodes. A replica
+// whose move was undone must not join by itself later.
+func (m *Membership) onOrder() bool { return m.First != nil && m.Replicas > 0 }
 
 func (m *Membership) removeNode(id string) error {
 	if m.Raft.Server(id) == nil {

@@ -28,7 +28,10 @@ const (
 	joinEvery = 500 * time.Millisecond
 )
 
-var errNotYet = errors.New("waiting for the leader that accepted this node")
+var (
+	errNotYet  = errors.New("waiting for the leader that accepted this node")
+	errNoOrder = errors.New("waiting for the move of a replica to this node")
+)
 
 // Joining is the request of a node to become a member.
 type Joining struct {
@@ -87,7 +90,7 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 	// after the invitation to bootstrap.
 	case errors.Is(err, failure.ErrLostState) && !m.Identity.WasInvited():
 		m.Fatal(err)
-	case errors.Is(err, failure.ErrRemovedID) && m.Pristine():
+	case errors.Is(err, failure.ErrRemovedID) && m.Pristine() && !m.onOrder():
 		m.beginNewIncarnation()
 	case errors.Is(err, failure.ErrRemovedID):
 		m.Fatal(failure.ErrRemoved) // a node with a log or a term is the removed node itself
@@ -99,7 +102,10 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 
 // TryJoin makes one attempt to join or to bootstrap a cluster.
 func (m *Membership) TryJoin() error {
-	if len(m.JoinAddrs) == 0 && m.Pristine() {
+	switch alone := len(m.JoinAddrs) == 0 && m.Pristine(); {
+	case alone && m.onOrder():
+		return errors.New("no other node is known yet") // its founders name themselves to each other
+	case alone:
 		return m.bootstrap([]raft.Server{m.Server()})
 	}
 	found, silent := m.askStatus(m.JoinAddrs)
@@ -356,7 +362,8 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 			identity.IsIncarnation(j.NodeID):
 			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
 			return errors.Join(err, limiter.ErrTryAgain)
-		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
+		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr &&
+			(s.Suffrage == raft.Nonvoter && !m.founds(j.NodeID) || j.Invited):
 			return nil // the node asks again before the leader has contacted it
 		case string(s.ID) == j.NodeID && j.Invited:
 			return m.relocate(j, seen)
@@ -371,12 +378,22 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 		guards.SpentID.Hit()
 		return failure.ErrRemovedID
 	}
+	if m.onOrder() {
+		return errNoOrder
+	}
 	if err := m.mayEnter(j.NodeID); err != nil {
 		return err
 	}
 	m.Log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen,
 		timers.AdminTimeout))
+}
+
+// founds reports whether a node of the first group founds other groups. All founders were invited, so one that was not
+// has lost its disk, also without a vote in the first group. It must not found these groups a second time.
+func (m *Membership) founds(id string) bool {
+	state, _ := m.FSM.LastArrival()
+	return slices.ContainsFunc(state.Founding.Placed, func(ids []string) bool { return slices.Contains(ids, id) })
 }
 
 // beginNewIncarnation writes a new id into the empty directory of this node, because a member with the old id was

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
@@ -56,7 +57,7 @@ func (m *Membership) promoteNode(id string) error {
 	case s.Suffrage == raft.Voter:
 		return nil
 	case !m.hasCaughtUp(*s):
-		return fmt.Errorf("node %q has not caught up", id)
+		return fmt.Errorf("%w: node %q has not caught up", limiter.ErrTryAgain, id)
 	default:
 		return m.Raft.Change(m.Raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout))
 	}
