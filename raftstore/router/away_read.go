@@ -81,7 +81,8 @@ func (n *Node) answerRead(g *raftstore.Node, body []byte) (byte, []byte) {
 		err = gob.NewEncoder(&b).Encode(a)
 	}
 	if err == nil && b.Len() > peer.MaxPayload {
-		err = limiter.ErrTooLarge
+		err = fmt.Errorf("the answer has %d bytes, and a message between nodes at most %d: ask for less", b.Len(),
+			peer.MaxPayload)
 	}
 	return calls.Reply(b.Bytes(), err)
 }
@@ -252,6 +253,9 @@ func (r awayReads) Events(group int, after uint64, n int) (
 	[]engine.Event, engine.EventsPosition, <-chan struct{},
 ) {
 	a := r.ask(&question{What: askEvents, Group: group, Cursor: after, Count: n})
+	if n == 0 || len(a.Events) > 0 { // the caller does not wait
+		return a.Events, a.Position, nil
+	}
 	return a.Events, a.Position, r.newEvents(a.Position)
 }
 

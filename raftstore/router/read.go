@@ -14,8 +14,22 @@ import (
 
 // reads are the reads of a Router. Those of a Router itself are of the groups on this node.
 type reads struct {
-	of     *Router
-	failed func(error) // gets the errors of reads of groups that are away; nil: these groups are not read
+	of      *Router
+	reading *reading // reads of all groups; nil: groups that are away are not read
+}
+
+// reading is a run of reads of all groups, of one caller.
+type reading struct {
+	// began are the groups as they were at the begin. A replica that arrives later is not read: the caller may have
+	// asked for the read index when the group was away, and this node made none.
+	began  []replica
+	failed func(error)
+	err    error // the first error
+}
+
+func (r *reading) fail(err error) {
+	r.err = err
+	r.failed(err)
 }
 
 // readable is what a caller reads of one group.
@@ -33,17 +47,29 @@ type readable interface {
 var _ limiter.State = reads{}
 
 // Reading implements limiter.Spread.
-func (r *Router) Reading(failed func(error)) limiter.State { return reads{r, failed} }
+func (r *Router) Reading(failed func(error)) limiter.State {
+	return reads{r, &reading{began: r.all(), failed: failed}}
+}
 
-// readable returns a group, or nil if it has ended on this node, or is away and not read.
+// readable returns a group, or nil if it has ended on this node, or is away and not read. After a read has failed, no
+// group that is away is read: each might take as long.
 func (r reads) readable(number int) readable {
 	switch m := r.of.all()[number]; {
-	case m.live != nil:
+	case m.live != nil && (r.reading == nil || m.away == nil || m.live == r.reading.began[number].live):
 		return m.live
-	case m.away != nil && r.failed != nil:
-		return awayReads{m.away, r.failed}
+	case m.away != nil && r.reading != nil && r.reading.err == nil:
+		return awayReads{m.away, r.reading.fail}
 	}
 	return nil
+}
+
+// isAway reports whether a group is read from another node.
+func (r reads) isAway(number int) bool {
+	if number >= len(r.of.all()) {
+		return false
+	}
+	_, away := r.readable(number).(awayReads)
+	return away
 }
 
 // each visits the groups that are read, with their numbers.
@@ -92,7 +118,8 @@ func (r *Router) LenOf(slot uint16, database int) int64 {
 // cursor has 53 bits at most, which a JavaScript number can represent.
 const ownBits = engine.CursorBits
 
-// Scan visits the keys of one group after the other; see engine.Table.Scan.
+// Scan visits the keys of one group after the other; see engine.Table.Scan. It visits either groups of this node or one
+// other group: the caller may not need the others, and a step of a scan should not take long.
 func (r reads) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)
 	if number >= len(r.of.all()) { // of an older version: see engine.Table.Scan
@@ -110,10 +137,11 @@ func (r reads) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 				visit(key, a)
 			}
 		})
+		_, away := g.(awayReads)
 		if own == 0 {
 			number++
 		}
-		if count <= 0 {
+		if count <= 0 || away || r.isAway(number) {
 			break
 		}
 	}
