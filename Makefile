@@ -65,11 +65,18 @@ run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-
 	bin/weir serve
 
 FIRST_PORT  ?= 6380
-CLUSTER_DIR ?= weir-data-cluster
+NODES       ?= 3
 GROUPS      ?= 1
+REPLICAS    ?= 0
+# weir demo runs three nodes that have every group. It can kill one and start it again.
+CLUSTER_DIR ?= weir-data-$(if $(filter 3/0,$(NODES)/$(REPLICAS)),cluster,nodes)
 .PHONY: run-cluster
-run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch (FIRST_PORT=6380 CLUSTER_DIR=weir-data-cluster GROUPS=1)
+run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch (FIRST_PORT=6380 CLUSTER_DIR=weir-data-cluster GROUPS=1; NODES=6 REPLICAS=3: in zones)
+ifeq ($(NODES)/$(REPLICAS),3/0)
 	@bin/weir demo --groups "$(GROUPS)" --first-port "$(FIRST_PORT)" --dir "$(CLUSTER_DIR)"
+else
+	@scripts/run-cluster.sh bin/weir "$(NODES)" "$(GROUPS)" "$(REPLICAS)" "$(FIRST_PORT)" "$(CLUSTER_DIR)"
+endif
 
 .PHONY: run-dashboards
 run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took

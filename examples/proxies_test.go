@@ -205,15 +205,3 @@ func prepend(t *testing.T, path, text string) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, append([]byte(text), old...), 0o600))
 }
-
-// TestDocs checks that docs/http.md contains the tested configurations.
-func TestDocs(t *testing.T) {
-	page, err := os.ReadFile("../docs/http.md")
-	require.NoError(t, err)
-	for _, path := range []string{"nginx/limit.conf", "caddy/Caddyfile", "haproxy/haproxy.cfg", "haproxy/weir.lua",
-		"traefik/dynamic.yaml"} {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Contains(t, string(page), "\n"+string(text)+"```\n", path)
-	}
-}

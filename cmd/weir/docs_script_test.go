@@ -84,6 +84,31 @@ var docScripts = map[string]docScript{
 		after: `redis-cli -p 6380 RL.FIXED 'login|ip:192.0.2.66' 1m 5 | head -n 1 | grep -x 1
 			redis-cli -p 6380 RL.FIXED 'login|ip:2001:db8:0:7::/64' 1m 5 | head -n 1 | grep -x 0`,
 	},
+	"scaling.md: make run-cluster NODES=6 GROUPS=16 REPLICAS=3": {
+		before: `make() { exec sh "$repo/scripts/run-cluster.sh" weir 6 16 3 6380 nodes > started; }`,
+		after: `await grep Ctrl-C started; await sh -c 'weir cluster status --addr 127.0.0.1:6390 | grep "n6 .*has 8 of 16 .*yes .*z3"'
+			await sh -c 'weir cluster plan | grep "nothing to move"'; kill $!; wait $!`,
+	},
+	"scaling.md: weir serve --node-id n1 --zone z1 --listen 10.0.0.1:6380 --requirepass-file pass --raft-addr 10.0.0.1:6390 \\": {
+		before: `for n in 5 6; do ip addr add 10.0.0.$n/24 dev lo; done; echo s > pass; echo s > secret`,
+		after: `for n in 2:2 3:3 4:1 5:2 6:3; do
+			weir serve --node-id n${n%:*} --zone z${n#*:} --listen 10.0.0.${n%:*}:6380 --http "" --data-dir n${n%:*} --requirepass-file pass \
+				--raft-addr 10.0.0.${n%:*}:6390 --expect 6 --groups 16 --replicas 3 --cluster-secret-file secret \
+				--join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390,10.0.0.4:6390,10.0.0.5:6390,10.0.0.6:6390 &
+			done; await sh -c 'weir cluster status --addr 10.0.0.6:6380 --password-file pass | grep "n1 .*has 8 of 16 .*yes .*z1"'`,
+	},
+	"scaling.md: weir cluster plan": {
+		before: `sh "$repo/scripts/run-cluster.sh" weir 3 4 3 6380 nodes > first & await grep Ctrl-C first; kill $!; wait $! || :
+			sh "$repo/scripts/run-cluster.sh" weir 6 4 3 6380 nodes > second & nodes=$!; await grep Ctrl-C second
+			await sh -c 'weir cluster status | grep "n6 .*yes"'
+			weir() { [ "$2" = apply ] && await command weir "$@" || command weir "$@"; }`,
+		after: `weir cluster status | grep "n6 .*has [12] of 4"; kill $nodes; wait $nodes`,
+	},
+	"scaling.md: weir cluster plan --drain n2": {
+		before: `sh "$repo/scripts/run-cluster.sh" weir 6 4 3 6380 nodes > started & await grep Ctrl-C started
+			await sh -c 'weir cluster plan | grep "nothing to move"'`,
+		after: `await sh -c 'weir cluster status | grep "n2 .*no replicas"'; kill $!; wait $!`,
+	},
 	"clustering.md: weir serve --node-id a --listen 10.0.0.1:6380 --requirepass-file pass --raft-addr 10.0.0.1:6390 \\": {
 		before: `echo s > pass; echo s > secret`,
 		after: `for n in b:2 c:3; do

@@ -104,19 +104,15 @@ var docsNotRun = map[string]string{
 		"writes such ones",
 	"clustering.md: weir backup --addr 127.0.0.1:6380 tier.backup": "TestBackupAndRestoreOfGroups of cmd/weir does " +
 		"the same with several groups",
+	"scaling.md: n1     leads 3 of 16, has 8 of 16  yes  z1":            "output; the block before it founds the cluster",
+	"scaling.md: 0      n3    n6  18.9kb  n3 has 16 replicas, n6 has 0": "output; the block before it moves replicas",
+
 	"clustering.md: [+]node ok": "output; TestClusterProcesses of internal/clustertest/chaos and server's " +
 		"probes read it",
 
 	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum " +
 		"mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
 
-	"http.md: upstream weir { server 127.0.0.1:6381; keepalive 16; }": "TestNginx of examples, which holds it " +
-		"against this page",
-	"http.md: http://127.0.0.1:8080 {": "TestCaddy of examples, the same",
-	"http.md: http:":                   "TestTraefik of examples, the same",
-	"http.md: -- http-request lua.weir POLICY: asks weir's /check about the client's address. Sets": "TestHAProxy of examples, the same",
-	"http.md: global": "TestHAProxy of examples, the same",
-	"http.md: # of the HTTP connection manager": "Envoy is not to be had as a package; rls_test.go speaks its protocol",
 	"operations.md: docker compose -f docker/compose.yaml -f docker/compose.monitoring.yaml up --build --detach": "it takes images from a registry; TestComposeMonitoring of docker reads the files",
 
 	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",

@@ -32,16 +32,22 @@ func TestMakeAsksForGo(t *testing.T) {
 	}
 }
 
-// TestMakeRunsSeveralGroups checks that make run-cluster founds a cluster with the number of groups that it is given.
-func TestMakeRunsSeveralGroups(t *testing.T) {
+// TestMakeRunsClusters checks that make run-cluster founds a cluster with the numbers that it is given.
+func TestMakeRunsClusters(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("SKIPPED: make is missing (on Debian: apt install make)")
 	}
-	for set, want := range map[string]string{"": "1", "GROUPS=4": "4"} {
+	for set, want := range map[string]string{
+		"":                               `bin/weir demo --groups "1" --first-port "6380" --dir "weir-data-cluster"`,
+		"GROUPS=4 CLUSTER_DIR=x":         `bin/weir demo --groups "4" --first-port "6380" --dir "x"`,
+		"NODES=6 GROUPS=16 REPLICAS=3":   `scripts/run-cluster.sh bin/weir "6" "16" "3" "6380" "weir-data-nodes"`,
+		"REPLICAS=1 FIRST_PORT=7000":     `scripts/run-cluster.sh bin/weir "3" "1" "1" "7000" "weir-data-nodes"`,
+		"NODES=5 GROUPS=2 CLUSTER_DIR=x": `scripts/run-cluster.sh bin/weir "5" "2" "0" "6380" "x"`,
+	} {
 		args := append([]string{"-n", "--no-print-directory", "-C", "../..", "run-cluster"}, strings.Fields(set)...)
 		out, err := exec.Command("make", args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), `bin/weir demo --groups "`+want+`"`, set)
+		require.Contains(t, string(out), want+"\n", set)
 	}
 }
 

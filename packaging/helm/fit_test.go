@@ -155,3 +155,28 @@ func TestAMajoritySurvivesADrain(t *testing.T) {
 	o := install(t, with(t, "weir/examples/three-nodes.yaml", "spread.hosts", "ScheduleAnyway"))
 	require.Nil(t, o.set.Spec.Template.Spec.TopologySpreadConstraints[0].MinDomains)
 }
+
+// TestNodesInZones checks that the chart takes any number of nodes with settings.replicas, and gives each node the zone
+// of its host.
+func TestNodesInZones(t *testing.T) {
+	for _, nodes := range []int32{3, 4, 6, 12} {
+		o := install(t, with(t, sixNodes, "replicas", nodes))
+		require.Equal(t, nodes, *o.set.Spec.Replicas)
+		zones := 0
+		for _, v := range o.container().Env {
+			switch v.Name {
+			case "WEIR_ZONE":
+				zones++
+				require.Equal(t, "metadata.labels['topology.kubernetes.io/zone']", v.ValueFrom.FieldRef.FieldPath)
+			case "WEIR_REPLICAS":
+				require.Equal(t, "3", v.Value)
+			case "WEIR_JOIN":
+				require.Len(t, strings.Split(v.Value, ","), int(nodes))
+			}
+		}
+		require.Equal(t, 1, zones)
+	}
+	for _, v := range install(t, valuesOf(t, threeNodes)).container().Env {
+		require.NotEqual(t, "WEIR_ZONE", v.Name)
+	}
+}

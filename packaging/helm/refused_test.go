@@ -21,6 +21,8 @@ import (
 
 const threeNodes, oneNode = "weir/examples/three-nodes.yaml", "weir/examples/one-node.yaml"
 
+const sixNodes = "weir/examples/six-nodes-in-zones.yaml"
+
 // slip is a set of values that gives no working server, or another server than the operator meant.
 type slip struct {
 	what string
@@ -37,6 +39,15 @@ var slips = []slip{
 	{what: "four nodes", from: threeNodes, set: []any{"replicas", 4},
 		says: []string{"replicas is 4, must be 1, 3, 5 or 7"}},
 	{what: "no node", from: oneNode, set: []any{"replicas", 0}, says: []string{"replicas is 0, must be 1, 3, 5 or 7"}},
+	{what: "four nodes with every group", from: threeNodes, set: []any{"replicas", 4, "settings.replicas", 0.0},
+		says: []string{"replicas is 4, must be 1, 3, 5 or 7"}},
+	{what: "an even number of replicas", from: sixNodes, set: []any{"settings.replicas", 2.0},
+		says: []string{"settings.replicas is 2, must be 0, 1, 3 or 5"}},
+	{what: "fewer nodes than replicas", from: sixNodes, set: []any{"settings.replicas", 5.0, "replicas", 4},
+		says: []string{"replicas is 4 and settings.replicas is 5"}},
+	{what: "replicas of a single server", from: oneNode, set: []any{"settings.replicas", 1.0},
+		says: []string{"replicas is 1 and settings.replicas is 1"}},
+	{what: "a setting zone", from: sixNodes, set: []any{"settings.zone", "z1"}, says: []string{"'/settings'", "'zone'"}},
 	{what: "a word as a number", from: oneNode, set: []any{"replicas", "three"},
 		says: []string{"'/replicas'", "want integer"}},
 	{what: "no password", from: threeNodes, set: []any{"auth.existingSecret", ""},

@@ -30,7 +30,7 @@ var notSettings = map[string]string{
 	"listen": "chart", "http": "chart", "data-dir": "chart", "rls": "chart", "requirepass-file": "chart",
 	"users-file": "chart",
 	"policies":   "chart", "node-id": "chart", "raft-addr": "chart", "raft-listen": "chart",
-	"join": "chart", "advertise": "chart",
+	"join": "chart", "advertise": "chart", "zone": "chart",
 	"cluster-secret-file": "chart", "raft-tls-cert-file": "chart", "raft-tls-key-file": "chart",
 	"raft-tls-ca-file": "chart",
 	"tls-listen":       "chart", "tls-cert-file": "chart", "tls-key-file": "chart", "tls-ca-file": "chart",

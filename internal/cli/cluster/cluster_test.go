@@ -37,6 +37,8 @@ type clusterNode struct {
 	topo limiter.Topology
 	did  []string
 	err  error
+
+	steps int // of moves
 }
 
 func (n *clusterNode) Topology() *limiter.Topology {
@@ -73,9 +75,27 @@ func (n *clusterNode) StaleForOf(uint16) time.Duration    { return n.StaleFor() 
 func (n *clusterNode) LenOf(_ uint16, database int) int64 { return n.Len(database) }
 func (n *clusterNode) TransferGroup(int, string) error    { return errors.ErrUnsupported }
 func (n *clusterNode) RemoveFromGroup(string, int) error  { return errors.ErrUnsupported }
-func (n *clusterNode) MoveReplica(int, string, string) (limiter.Move, error) {
-	return limiter.Move{}, errors.ErrUnsupported
+
+// MoveReplica makes a move in three steps, of which the first fails once.
+func (n *clusterNode) MoveReplica(group int, from, to string) (limiter.Move, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.did = append(n.did, fmt.Sprintf("move %d %s %s", group, from, to))
+	switch n.steps++; n.steps % 4 {
+	case 1:
+		return limiter.Move{}, limiter.ErrTryAgain
+	case 2:
+		return limiter.Move{Step: "a replica opens on " + to}, nil
+	case 3:
+		return limiter.Move{Step: "the replica on " + from + " is removed"}, n.err
+	}
+	n.topo.Groups = slices.Clone(n.topo.Groups)
+	g := &n.topo.Groups[group]
+	g.Members = slices.DeleteFunc(slices.Clone(g.Members), func(m limiter.GroupMember) bool { return m.ID == from })
+	g.Members = append(g.Members, limiter.GroupMember{ID: to, Voter: true})
+	return limiter.Move{Done: true}, nil
 }
+
 func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
 func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
 func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }

@@ -1,8 +1,15 @@
 {{/* Rejects values with which no server or cluster can run, and says what to change. */}}
 {{- define "weir.checks" -}}
 {{- $nodes := int .Values.replicas -}}
-{{- if not (has $nodes (list 1 3 5 7)) -}}
-{{- fail (printf "replicas is %d, must be 1, 3, 5 or 7: an even number tolerates no more losses than the odd number below it" $nodes) -}}
+{{- $each := int (dig "replicas" 0 .Values.settings) -}}
+{{- if and (eq $each 0) (not (has $nodes (list 1 3 5 7))) -}}
+{{- fail (printf "replicas is %d, must be 1, 3, 5 or 7: an even number tolerates no more losses than the odd number below it. With settings.replicas it may be any number from that on" $nodes) -}}
+{{- end -}}
+{{- if not (has $each (list 0 1 3 5)) -}}
+{{- fail (printf "settings.replicas is %d, must be 0, 1, 3 or 5: nodes that have a replica of each Raft group" $each) -}}
+{{- end -}}
+{{- if and (gt $each 0) (or (lt $nodes $each) (lt $nodes 2)) -}}
+{{- fail (printf "replicas is %d and settings.replicas is %d: a cluster needs as many nodes as each Raft group has replicas, and at least 2" $nodes $each) -}}
 {{- end -}}
 {{- if not .Values.auth.existingSecret -}}
 {{- fail "auth.existingSecret is empty, and weir does not listen without a password. Create a Secret: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\", then --set auth.existingSecret=weir" -}}
@@ -56,7 +63,7 @@
 {{- fail (printf "replicas was %d and would be %d: a single server and a cluster store their state in different formats. Move the state with a backup: docs/kubernetes.md#change-the-number-of-nodes" $was $nodes) -}}
 {{- end -}}
 {{- if lt $nodes $was -}}
-{{- fail (printf "replicas was %d and would be %d: the stopped nodes would stay members and count for the majority. First remove them one by one: docs/kubernetes.md#change-the-number-of-nodes" $was $nodes) -}}
+{{- fail (printf "replicas was %d and would be %d: the stopped nodes would stay members and count for the majority. First drain (with settings.replicas) and remove them one by one: docs/kubernetes.md#change-the-number-of-nodes" $was $nodes) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -65,6 +65,10 @@
 - {name: WEIR_ADVERTISE, value: {{ printf "$(WEIR_NODE_ID).%s:6380" $domain | quote }}}
 - name: WEIR_JOIN
   value: {{ join "," $joins | quote }}
+{{- if .Values.cluster.zones }}
+- name: WEIR_ZONE
+  valueFrom: {fieldRef: {fieldPath: "metadata.labels['topology.kubernetes.io/zone']"}}
+{{- end }}
 {{- if .Values.cluster.existingSecret }}
 - {name: WEIR_CLUSTER_SECRET_FILE, value: /etc/weir/secret/cluster}
 {{- end }}
