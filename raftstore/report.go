@@ -50,6 +50,13 @@ func (n *Node) Addrs() (addrs []string) {
 	return addrs
 }
 
+// HearFrom asks the node at an address, which has the group, for its status. This node may learn that it was removed.
+func (n *Node) HearFrom(addr string) {
+	if s, err := n.membership.AskOnce(addr); err == nil {
+		n.own.Peers.HearStranger(s)
+	}
+}
+
 // Belongs asks the leader whether the cluster has a node; see host.FirstGroup.
 func (n *Node) Belongs(id string) error { return n.membership.Belongs(id) }
 

@@ -61,8 +61,23 @@ func (n *Node) learn() {
 		for _, led := range r.Leads {
 			if led.Group > 0 && led.Group < len(n.all()) && n.all()[led.Group].away != nil {
 				n.all()[led.Group].away.learn(r.Addr, r.At, led)
+				n.hearIfRemoved(led.Group)
 			}
 		}
+	}
+}
+
+// hearIfRemoved lets a replica without a leader hear from the node that leads the group without it. All members that the
+// replica knows may have moved away while its node was down, and only they would tell it that it was removed.
+func (n *Node) hearIfRemoved(group int) {
+	m, node := n.all()[group], n.nodes[group].Load()
+	if m.live == nil || node == nil {
+		return
+	}
+	k, t := m.away.known.Load(), node.Topology()
+	isSelf := func(m host.LedMember) bool { return m.ID == t.Self }
+	if t.Leader == "" && k.fresh() && !slices.ContainsFunc(k.Members, isSelf) {
+		node.HearFrom(k.leader)
 	}
 }
 

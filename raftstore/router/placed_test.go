@@ -259,6 +259,36 @@ func TestATargetThatRestartsJoins(t *testing.T) {
 	}
 }
 
+// TestAReplicaLearnsThatItsGroupMovedAway checks that a node which was down while all replicas of a group moved to others
+// gives its own up, and sends its clients there.
+func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
+	const size, groups, replicas = 6, 2, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	var from, to []int
+	for i := range c.opts {
+		if slices.ContainsFunc(c.nodes[0].Topology().Groups[1].Members,
+			func(m limiter.GroupMember) bool { return m.ID == c.opts[i].NodeID }) {
+			from = append(from, i)
+		} else {
+			to = append(to, i)
+		}
+	}
+	c.stop(from[0])
+	by := c.nodes[to[0]]
+	for i := range from {
+		c.move(by, 1, c.opts[from[i]].NodeID, c.opts[to[i]].NodeID)
+	}
+	for _, i := range from[1:] { // these tell nothing any more
+		require.Eventually(t, func() bool { return c.nodes[i].Topology().Groups[1].Away }, patience, 20*time.Millisecond)
+		c.stop(i)
+		c.restart(i)
+	}
+	c.restart(from[0])
+	c.placed(replicas)
+	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
+}
+
 // TestLeadersOfATierAreEven checks that the nodes lead the same number of groups, or one more, after the founding and
 // after a node has stopped.
 func TestLeadersOfATierAreEven(t *testing.T) {

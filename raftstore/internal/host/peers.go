@@ -20,11 +20,12 @@ type Peers struct {
 	of   *Group
 	raft Consensus
 
-	mu      sync.Mutex
-	Nodes   map[string]*Peer // by id
-	Servers []raft.Server
-	stopped bool
-	Members atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
+	mu       sync.Mutex
+	Nodes    map[string]*Peer // by id
+	Servers  []raft.Server
+	stopped  bool
+	stranger Status                           // of a node of the group that is no member here, heard last; see HearStranger
+	Members  atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
 }
 
 // Consensus tells Peers about the Raft group.
@@ -166,18 +167,28 @@ func (p *Peers) FormatOf(id string) byte {
 	return last.Format
 }
 
-// RemovedSince reports whether a member knows a committed configuration newer than log index since that does not
-// contain id.
+// RemovedSince reports whether a member, or the stranger that was heard last, knows a committed configuration newer than
+// log index since that does not contain id.
 func (p *Peers) RemovedSince(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.Nodes {
-		h := one.Heard
-		if h.MembersAt > since && len(h.Members) > 0 && !slices.Contains(h.Members, id) {
+		if one.Heard.removedSince(id, since) {
 			return true
 		}
 	}
-	return false
+	return p.stranger.removedSince(id, since)
+}
+
+func (s *Status) removedSince(id string, since uint64) bool {
+	return s.MembersAt > since && len(s.Members) > 0 && !slices.Contains(s.Members, id)
+}
+
+// HearStranger takes the status of a node of the group that this node does not know as a member.
+func (p *Peers) HearStranger(s Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stranger = s
 }
 
 // Close closes the connections to all peers.

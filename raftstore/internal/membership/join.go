@@ -282,7 +282,7 @@ func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []st
 		}
 		asked++
 		m.Life.Tasks.Go(func() {
-			s, err := m.askOnce(addr)
+			s, err := m.AskOnce(addr)
 			answers <- answer{addr, s, err}
 		})
 	}
@@ -307,8 +307,8 @@ func (m *Membership) silence(addr string, err error) string {
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }
 
-// askOnce asks the node at an address for its status.
-func (m *Membership) askOnce(addr string) (host.Status, error) {
+// AskOnce asks the node at an address for its status.
+func (m *Membership) AskOnce(addr string) (host.Status, error) {
 	client := m.Dial(addr, "")
 	defer client.Close()
 	return host.Ask(m.Life.Ctx, client)

@@ -62,7 +62,7 @@ func (m *Membership) relocate(j Joining, seen uint64) error {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
 	}
 	// Two running processes with one id could both vote in the same term.
-	if there, err := m.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID &&
+	if there, err := m.AskOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID &&
 		there.RaftAddr != j.RaftAddr {
 		return fmt.Errorf("node %q still runs at %s: stop it first", j.NodeID, s.Address)
 	}
