@@ -112,6 +112,7 @@ type GroupMember struct {
 	ID         string
 	Voter      bool   // it has caught up, and counts for majorities
 	LagEntries uint64 // committed entries that it has not applied, as of its last message
+	Silent     bool   // the group hears nothing from the replica: its node is down, or has lost it
 }
 
 // Member is one node of a cluster.
@@ -271,7 +272,10 @@ func (t *Topology) BelowReplicas() (n int) {
 
 // VotersUp returns the number of voters of a group that this node sees as up.
 func (t *Topology) VotersUp(g *Group) int {
-	return t.Count(func(m *Member) bool { return m.Up && t.Serves(g, m.ID) })
+	return t.Count(func(m *Member) bool {
+		silent := func(of GroupMember) bool { return of.ID == m.ID && of.Silent }
+		return m.Up && t.Serves(g, m.ID) && !slices.ContainsFunc(g.Members, silent)
+	})
 }
 
 // LeadersText names the nodes that lead the groups, and says how many groups have no known leader. leaders has the ids

@@ -114,7 +114,9 @@ func (n *Node) Led() (led host.Led, ok bool) {
 		Bytes: n.fsm.Table.Load().MemoryBytes(),
 	}
 	for _, m := range *n.own.Peers.Members.Load() {
-		led.Members = append(led.Members, host.LedMember{ID: m.ID, Addr: m.RaftAddr, Voter: m.Voter, Lag: m.LagEntries})
+		led.Members = append(led.Members, host.LedMember{
+			ID: m.ID, Addr: m.RaftAddr, Voter: m.Voter, Up: m.Up, Lag: m.LagEntries,
+		})
 	}
 	return led, true
 }

@@ -250,7 +250,9 @@ func (k *known) topology() *limiter.Topology {
 	}
 	t.Term, t.AppliedIndex, t.CommitIndex = k.Term, k.Applied, k.Commit
 	for _, m := range k.Members {
-		t.Nodes = append(t.Nodes, limiter.Member{ID: m.ID, RaftAddr: m.Addr, Voter: m.Voter, LagEntries: m.Lag})
+		t.Nodes = append(t.Nodes, limiter.Member{
+			ID: m.ID, RaftAddr: m.Addr, Voter: m.Voter, Up: m.Up, LagEntries: m.Lag,
+		})
 		if m.Addr == k.leader {
 			t.LastLeader = m.ID
 		}

@@ -198,7 +198,7 @@ func (m *moving) mayRemove(source *limiter.Member) error {
 			continue
 		}
 		voters++
-		if node := m.nodeAt(of.RaftAddr); node != nil && node.Up {
+		if node := m.nodeAt(of.RaftAddr); node != nil && node.Up && of.Up {
 			up++
 		}
 	}

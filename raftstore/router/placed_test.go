@@ -289,6 +289,36 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
 }
 
+// TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first group
+// again. Every node sees it, also those without a replica of the group.
+func TestALostReplicaIsSilent(t *testing.T) {
+	const size, groups, replicas, last = 4, 2, 3, 4
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	o := c.opts[0]
+	l := listen(t, "127.0.0.1:0")
+	o.NodeID, o.DataDir, o.RaftAddr, o.Listener = "late", t.TempDir(), l.Addr().String(), l
+	late, err := router.Open(o)
+	require.NoError(t, err)
+	c.nodes, c.opts = append(c.nodes, late), append(c.opts, o)
+	require.Eventually(t, func() bool {
+		m := c.nodes[0].Topology().Member("late")
+		return m != nil && m.Up
+	}, patience, 20*time.Millisecond)
+	c.move(c.nodes[0], 1, c.nodes[0].Topology().Groups[1].Members[0].ID, "late")
+	c.placed(replicas)
+	c.stop(last)
+	c.opts[last].DataDir = t.TempDir()
+	c.restart(last)
+	for i, n := range c.nodes[:last] {
+		require.Eventually(t, func() bool {
+			t := n.Topology()
+			m := t.Member("late")
+			return m != nil && m.Up && t.VotersUp(&t.Groups[1]) == replicas-1 && t.VotersUp(&t.Groups[0]) == replicas
+		}, patience, 20*time.Millisecond, "node %d", i)
+	}
+}
+
 // TestLeadersOfATierAreEven checks that the nodes lead the same number of groups, or one more, after the founding and
 // after a node has stopped.
 func TestLeadersOfATierAreEven(t *testing.T) {

@@ -80,7 +80,9 @@ func (r *Router) view() *limiter.Topology {
 func membersOf(first, of *limiter.Topology, isFirst bool) (members []limiter.GroupMember) {
 	for _, m := range of.Nodes {
 		if id := idIn(first, of, m.ID); id != "" && (m.Voter || !isFirst) {
-			members = append(members, limiter.GroupMember{ID: id, Voter: m.Voter, LagEntries: m.LagEntries})
+			members = append(members, limiter.GroupMember{
+				ID: id, Voter: m.Voter, LagEntries: m.LagEntries, Silent: !m.Up,
+			})
 		}
 	}
 	slices.SortFunc(members, func(a, b limiter.GroupMember) int { return strings.Compare(a.ID, b.ID) })

@@ -36,7 +36,7 @@ func weirClusterCommand() *command {
 		"shall have, and `lag_entries` is the greatest of any group. With `--replicas` also `replicas`; of each " +
 		"node `zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it leads); of each group " +
 		"`away` (1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, `voter`, " +
-		"`lag_entries`."
+		"`silent` (1: its group does not hear it), `lag_entries`."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
@@ -110,9 +110,10 @@ func writeReplicas(w resp.Reply, t *limiter.Topology, g *limiter.Group) {
 	w.Bulk("replicas")
 	w.Array(len(g.Members))
 	for _, m := range g.Members {
-		w.Map(3)
+		w.Map(4)
 		w.Pair("id", m.ID)
 		w.PairInt("voter", int64(oneIf(m.Voter)))
+		w.PairInt("silent", int64(oneIf(m.Silent)))
 		w.PairInt("lag_entries", int64(m.LagEntries))
 	}
 }

@@ -56,6 +56,7 @@ type GroupStatus struct {
 type ReplicaStatus struct {
 	ID         string `redis:"id" json:"id"`
 	Voter      bool   `redis:"voter" json:"voter"`
+	Silent     bool   `redis:"silent" json:"silent,omitempty"` // the group hears nothing from it
 	LagEntries uint64 `redis:"lag_entries" json:"lag_entries"`
 }
 
@@ -212,6 +213,8 @@ func (s *Status) replicasText(g *GroupStatus) string {
 		switch {
 		case slices.ContainsFunc(s.Nodes, func(n NodeStatus) bool { return n.ID == r.ID && !n.Up }):
 			name += " (down)"
+		case r.Silent:
+			name += " (silent)"
 		case !r.Voter:
 			name += fmt.Sprintf(" (catches up, %d behind)", r.LagEntries)
 		case r.LagEntries > 0:

@@ -45,6 +45,7 @@ type Led struct {
 type LedMember struct {
 	ID, Addr string // in the group
 	Voter    bool
+	Up       bool   // the leader hears from it
 	Lag      uint64 // committed entries that it has not applied
 }
 
