@@ -205,6 +205,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
 	case CheckReplicas(o.Replicas) != nil:
 		return CheckReplicas(o.Replicas)
+	case o.Replicas > 0 && o.Durability == identity.Memory: // a restart would lose its replicas for good
+		return errors.New("--replicas needs --durability fsync or os: a node without a disk cannot keep its replicas")
 	case len(o.Zone) > peer.MaxNameLen:
 		return fmt.Errorf("--zone must have at most %d characters, not %d", peer.MaxNameLen, len(o.Zone))
 	case o.Group < 0 || o.Group >= o.Groups:
