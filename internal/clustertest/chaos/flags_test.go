@@ -28,6 +28,9 @@ var (
 		"run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
 	rounds = flag.Int("chaos.rounds", 3,
 		"how often TestShared pauses or kills a node while clients change what all groups share")
+	moved = flag.Int("chaos.moves", 8,
+		"how many replicas TestMovesUnderKills moves; with 16 each victim is killed after each step of a move")
+	founded   = flag.Int("chaos.founded", 2, "clusters that TestFoundingUnderKills founds")
 	spenders  = flag.Int("chaos.spenders", 2, "clients of TestChaos and TestGroups that cross thresholds; 0: none")
 	mutations = flag.Bool(
 		"chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
