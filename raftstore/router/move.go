@@ -229,7 +229,9 @@ func (m *moving) remove(source *limiter.Member) error {
 		return m.of.nodes[0].Load().Demote(source.ID)
 	}
 	if m.from.Up {
-		if _, err := m.tell(m.from, calls.Rest); err != nil && !errors.Is(err, limiter.ErrTryAgain) { // it rests already
+		_, err := m.tell(m.from, calls.Rest)
+		// It rests already, or has just gone down.
+		if err != nil && !errors.Is(err, limiter.ErrTryAgain) && !errors.Is(err, peer.ErrNotSent) {
 			return err
 		}
 	}
