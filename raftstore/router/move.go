@@ -118,15 +118,16 @@ func (m *moving) step() (limiter.Move, error) {
 			target.LagEntries)}, nil
 	case source == nil:
 		return limiter.Move{Done: true}, nil
-	case source.ID == m.t.Leader:
+	}
+	if err := m.mayRemove(source); err != nil {
+		return limiter.Move{}, err
+	}
+	if source.ID == m.t.Leader {
 		next := "" // any other voter
 		if target != nil {
 			next = target.ID
 		}
 		return limiter.Move{Step: "the leadership moves from " + m.from.ID}, m.g.TransferLeadership(next)
-	}
-	if err := m.mayRemove(source); err != nil {
-		return limiter.Move{}, err
 	}
 	return limiter.Move{Step: "the replica on " + m.from.ID + " is removed"}, m.remove(source)
 }
@@ -203,9 +204,9 @@ func (m *moving) mayRemove(source *limiter.Member) error {
 		}
 	}
 	switch {
-	case source.Voter && voters < m.of.replicas && m.to == nil:
-		return fmt.Errorf("group %d would have %d replicas, and shall have %d: name the node that gets the replica",
-			m.group, voters, m.of.replicas)
+	case source.Voter && voters < m.of.replicas:
+		return fmt.Errorf("group %d would have %d replicas, and shall have %d: give it another one first, with - as "+
+			"the node that gives", m.group, voters, m.of.replicas)
 	case up <= voters/2:
 		return fmt.Errorf("group %d would have %d voters of which %d are up: a majority must be up", m.group, voters,
 			up)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -371,4 +372,19 @@ func TestABackupFromAnyNode(t *testing.T) {
 			require.False(t, g.Away)
 		}
 	}
+}
+
+// TestAMoveLosesNoReplica checks that a move to a node that has a replica already takes none away.
+func TestAMoveLosesNoReplica(t *testing.T) {
+	const size, groups, replicas = 4, 2, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	for group, g := range c.nodes[0].Topology().Groups {
+		last := error(nil)
+		require.True(t, assert.Eventually(t, func() bool {
+			_, last = c.nodes[group].MoveReplica(group, g.Members[0].ID, g.Members[1].ID)
+			return last != nil && strings.Contains(last.Error(), "would have 2 replicas, and shall have 3")
+		}, patience, 20*time.Millisecond), "%v", last)
+	}
+	c.placed(replicas)
 }
