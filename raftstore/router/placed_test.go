@@ -290,8 +290,8 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
 }
 
-// TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first group
-// again. Every node sees it, also those without a replica of the group.
+// TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first
+// group again. Every node sees it, also those without a replica of the group.
 func TestALostReplicaIsSilent(t *testing.T) {
 	const size, groups, replicas, last = 4, 2, 3, 4
 	c := newTier(t, size, groups, withReplicas(replicas))

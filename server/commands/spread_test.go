@@ -342,9 +342,11 @@ func TestStatusOfSpreadGroups(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a z1 1 1", "b z2 2 1", "c z3 2 0", "d z1 1 0"}, nodes)
 	groups := status.get("groups").items
-	assert.Equal(t, "0 2 id a voter 1 silent 0 lag_entries 0 id b voter 1 silent 0 lag_entries 0 id c voter 1 silent 0 lag_entries 0",
+	assert.Equal(t, "0 2 id a voter 1 silent 0 lag_entries 0 id b voter 1 silent 0 lag_entries 0 "+
+		"id c voter 1 silent 0 lag_entries 0",
 		groups[0].get("away").text+" "+groups[0].get("replicas_up").text+" "+groups[0].get("replicas").flat())
-	assert.Equal(t, "1 1 id b voter 1 silent 0 lag_entries 0 id c voter 1 silent 0 lag_entries 0 id d voter 0 silent 0 lag_entries 7",
+	assert.Equal(t, "1 1 id b voter 1 silent 0 lag_entries 0 id c voter 1 silent 0 lag_entries 0 "+
+		"id d voter 0 silent 0 lag_entries 7",
 		groups[1].get("away").text+" "+groups[1].get("replicas_up").text+" "+groups[1].get("replicas").flat())
 	c.say("HELLO 3")
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%12\r\n"))

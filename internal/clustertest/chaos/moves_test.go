@@ -246,8 +246,8 @@ type move struct {
 	from, to string
 }
 
-// operate runs weir cluster move at a node, and calls heard with each line that it prints, and with a function that kills
-// the command.
+// operate runs weir cluster move at a node. It calls heard with each line that the command prints, and with a function
+// that kills the command.
 func (m *tier) operate(at *Node, v move, heard func(line string, kill func())) error {
 	cmd := exec.CommandContext(m.Context(), program(m.T), "cluster", "move", "--addr", at.Addr, strconv.Itoa(v.group),
 		v.from, v.to)
@@ -393,8 +393,8 @@ func TestMovesUnderKills(t *testing.T) {
 	}
 }
 
-// TestFoundingUnderKills kills nodes with SIGKILL while they found a cluster whose groups are on a part of them. Each group
-// is founded once: the identities on all disks name one cluster for each group.
+// TestFoundingUnderKills kills nodes with SIGKILL while they found a cluster whose groups are on a part of them. Each
+// group is founded once: the identities on all disks name one cluster for each group.
 func TestFoundingUnderKills(t *testing.T) {
 	m := startTier(t)
 	for number := range *founded {

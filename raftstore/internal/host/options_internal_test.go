@@ -51,8 +51,8 @@ func TestAnAddressMustReachThisNode(t *testing.T) {
 	}
 }
 
-// TestReplicasNeedADisk checks that a cluster whose groups are on a part of the nodes refuses nodes that keep nothing: a
-// restarted one would lose its replicas, and only a move would bring them back.
+// TestReplicasNeedADisk checks that a cluster whose groups are on a part of the nodes refuses nodes that keep nothing.
+// A restarted one would lose its replicas, and only a move would bring them back.
 func TestReplicasNeedADisk(t *testing.T) {
 	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Groups: 2, Replicas: 3, Durability: identity.Memory}
 	require.ErrorContains(t, o.Complete(), "--replicas needs --durability fsync or os")
