@@ -188,7 +188,8 @@ func (n *Node) rest(group int, node *raftstore.Node) error {
 	if n.all()[group].away == nil {
 		return fmt.Errorf("group %d does not move", group)
 	}
-	n.resting[group].Store(time.Now().UnixNano())
+	now := time.Now()
+	n.resting[group].Store(&now)
 	if err := n.replace(group, func(m *replica) { m.live = nil }); err != nil {
 		return err
 	}
@@ -198,7 +199,8 @@ func (n *Node) rest(group int, node *raftstore.Node) error {
 
 // rests reports whether the replica of a group is about to be removed.
 func (n *Node) rests(group int) bool {
-	return time.Since(time.Unix(0, n.resting[group].Load())) < restFor
+	at := n.resting[group].Load()
+	return at != nil && time.Since(*at) < restFor
 }
 
 // replace changes what this node has of a group. It returns the error of noneLeft, and changes nothing, if no group
@@ -313,7 +315,7 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	if first == nil || n.options.Replicas == 0 || group == 0 {
 		return "", fmt.Errorf("group %d does not move", group)
 	}
-	n.resting[group].Store(0)
+	n.resting[group].Store(nil)
 	if n.nodes[group].Load() == nil {
 		id := raftstore.NewIncarnation(n.options.NodeID)
 		has, err := raftstore.ReplicaIn(n.options, group)

@@ -31,13 +31,13 @@ type Node struct {
 	detector *detector.Detector
 	unwatch  context.CancelFunc // ends the detector
 
-	resting     []atomic.Int64  // by group: when its replica was told to rest, in Unix nanoseconds
-	opening     sync.Mutex      // held while a replica is opened
-	changing    sync.Mutex      // held while groups are replaced
-	toldOpening time.Time       // see openPlaced
-	lent        lent            // backups that other nodes read
-	clients     hostClients     // for groups that are away
-	life        context.Context // of calls about such groups
+	resting     []atomic.Pointer[time.Time] // by group: when its replica was told to rest
+	opening     sync.Mutex                  // held while a replica is opened
+	changing    sync.Mutex                  // held while groups are replaced
+	toldOpening time.Time                   // see openPlaced
+	lent        lent                        // backups that other nodes read
+	clients     hostClients                 // for groups that are away
+	life        context.Context             // of calls about such groups
 	end         context.CancelFunc
 	sending     sync.WaitGroup // of these calls
 
@@ -58,7 +58,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	n := &Node{
 		options: o, nodes: make([]atomic.Pointer[raftstore.Node], o.Groups),
-		resting: make([]atomic.Int64, o.Groups),
+		resting: make([]atomic.Pointer[time.Time], o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
 	}
 	n.life, n.end = context.WithCancel(context.Background())
