@@ -102,6 +102,7 @@ func TestGroupsOnAPartOfTheNodes(t *testing.T) {
 		}
 	}
 	require.NoError(t, c.nodes[4].Clear())
+	require.NoError(t, c.nodes[0].ReadIndex())
 	require.Zero(t, c.nodes[0].Reading(func(err error) { t.Error(err) }).Len(0))
 }
 
