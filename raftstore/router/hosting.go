@@ -67,8 +67,8 @@ func (n *Node) learn() {
 	}
 }
 
-// hearIfRemoved lets a replica without a leader hear from the node that leads the group without it. All members that the
-// replica knows may have moved away while its node was down, and only they would tell it that it was removed.
+// hearIfRemoved lets a replica without a leader hear from the node that leads the group without it. All members that
+// the replica knows may have moved away while its node was down, and only they would tell it that it was removed.
 func (n *Node) hearIfRemoved(group int) {
 	m, node := n.all()[group], n.nodes[group].Load()
 	if m.live == nil || node == nil {
@@ -308,8 +308,8 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 	return node.AnswerGuest(from, method, body)
 }
 
-// hostReplica opens a new replica of a group, unless this node has one, and returns its id in the group. The replica waits
-// until the group takes it in.
+// hostReplica opens a new replica of a group, unless this node has one, and returns its id in the group. The replica
+// waits until the group takes it in.
 func (n *Node) hostReplica(group int) (id string, err error) {
 	first := n.nodes[0].Load()
 	if first == nil || n.options.Replicas == 0 || group == 0 {
@@ -336,8 +336,8 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	return node.Topology().Self, nil
 }
 
-// joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node that
-// has just started may know none of them yet.
+// joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node
+// that has just started may know none of them yet.
 func (n *Node) joinReplica(first *raftstore.Node, group int, id string) error {
 	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
 	if len(others) == 0 {

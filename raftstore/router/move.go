@@ -68,8 +68,8 @@ func (n *Node) startStep(group int, from, to string) (*moving, error) {
 	return m, nil
 }
 
-// ledBy returns a group and its members as its leader knows them now. The copy of a follower may lack a change, and a move
-// that was just begun would look undone.
+// ledBy returns a group and its members as its leader knows them now. The copy of a follower may lack a change, and a
+// move that was just begun would look undone.
 func (n *Node) ledBy(group int) (reachable, *limiter.Topology, error) {
 	m := n.all()[group]
 	a := m.away

@@ -282,7 +282,8 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 		c.move(by, 1, c.opts[from[i]].NodeID, c.opts[to[i]].NodeID)
 	}
 	for _, i := range from[1:] { // these tell nothing any more
-		require.Eventually(t, func() bool { return c.nodes[i].Topology().Groups[1].Away }, patience, 20*time.Millisecond)
+		away := func() bool { return c.nodes[i].Topology().Groups[1].Away }
+		require.Eventually(t, away, patience, 20*time.Millisecond)
 		c.stop(i)
 		c.restart(i)
 	}

@@ -24,7 +24,7 @@ type Peers struct {
 	Nodes    map[string]*Peer // by id
 	Servers  []raft.Server
 	stopped  bool
-	stranger Status                           // of a node of the group that is no member here, heard last; see HearStranger
+	stranger Status                           // of a node that is no member here, heard last; see HearStranger
 	Members  atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
 }
 
@@ -167,8 +167,8 @@ func (p *Peers) FormatOf(id string) byte {
 	return last.Format
 }
 
-// RemovedSince reports whether a member, or the stranger that was heard last, knows a committed configuration newer than
-// log index since that does not contain id.
+// RemovedSince reports whether a member, or the stranger that was heard last, knows a committed configuration newer
+// than log index since that does not contain id.
 func (p *Peers) RemovedSince(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -89,8 +89,8 @@ func (m *Membership) addNode(o Order) error {
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }
 
-// checkAdded returns an error unless an order may add a node with this id. To a group on a part of the nodes, an order adds
-// a replica that was opened for it, and one more than the group shall have at most.
+// checkAdded returns an error unless an order may add a node with this id. To a group on a part of the nodes, an order
+// adds a replica that was opened for it, and one more than the group shall have at most.
 func (m *Membership) checkAdded(id string) error {
 	switch {
 	case !m.onOrder():
@@ -101,8 +101,8 @@ func (m *Membership) checkAdded(id string) error {
 	return nil
 }
 
-// onOrder reports whether only an order adds replicas to this group: it is one of those on a part of the nodes. A replica
-// whose move was undone must not join by itself later.
+// onOrder reports whether only an order adds replicas to this group: it is one of those on a part of the nodes. A
+// replica whose move was undone must not join by itself later.
 func (m *Membership) onOrder() bool { return m.First != nil && m.Replicas > 0 }
 
 func (m *Membership) removeNode(id string) error {
