@@ -33,10 +33,10 @@ func weirClusterCommand() *command {
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
 		"this node while other nodes serve it, else empty). The other fields with these " +
 		"names, and the fields of the nodes, are then of the first group. A `voter` votes in every group that it " +
-		"shall have, and `lag_entries` is the greatest of any group. With `--replicas` also `replicas`; of each " +
-		"node `zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it leads); of each group " +
-		"`away` (1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, `voter`, " +
-		"`silent` (1: its group does not hear it), `lag_entries`."
+		"shall have, and `lag_entries` is the greatest of any group. With `--replicas` the cluster also has " +
+		"`replicas`. Each node then has `zone`, `replicas` (its groups; -1: unknown) and `leaders` (the groups that it " +
+		"leads). Each group has `away` (1: this node lacks it), `replicas_up` (that vote) and `replicas`, each with `id`, " +
+		"`voter`, `silent` (1: its group does not hear it) and `lag_entries`."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
