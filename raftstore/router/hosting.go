@@ -153,6 +153,11 @@ func addressesOf(t *limiter.Topology, ids []string) (addrs []string) {
 func (n *Node) openReplica(group int, id string, join []string) error {
 	n.opening.Lock()
 	defer n.opening.Unlock()
+	select {
+	case <-n.stop:
+		return net.ErrClosed // nothing would close the replica
+	default:
+	}
 	if n.nodes[group].Load() != nil {
 		return nil
 	}

@@ -183,6 +183,7 @@ func (n *Node) Close() error {
 // closeGroups closes all groups at the same time, and then the host.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
+	n.opening.Lock() // a replica may just be opening
 	for i := range n.nodes {
 		node := n.nodes[i].Load()
 		go func() {
@@ -193,6 +194,7 @@ func (n *Node) closeGroups() error {
 			errs <- node.Close()
 		}()
 	}
+	n.opening.Unlock()
 	var all error
 	for range n.nodes {
 		all = errors.Join(all, <-errs)
