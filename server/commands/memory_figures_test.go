@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMemoryFigures measures the bytes of the limiters that README.md and docs/operations.md list, and looks for the
-// figures there. Every key has 15 bytes, and the uses of a log are a minute apart.
+// TestMemoryFigures measures the bytes of the limiters that README.md, docs/operations.md and docs/choosing.md list,
+// and looks for the figures there. Every key has 15 bytes, and the uses of a log are a minute apart.
 func TestMemoryFigures(t *testing.T) {
 	pages := ""
-	for _, name := range []string{"../../README.md", "../../docs/operations.md"} {
+	for _, name := range []string{"../../README.md", "../../docs/operations.md", "../../docs/choosing.md"} {
 		page, err := os.ReadFile(name)
 		require.NoError(t, err)
 		pages += string(page)
