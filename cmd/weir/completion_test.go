@@ -16,9 +16,9 @@ func TestComplete(t *testing.T) {
 		want  []string
 	}{
 		{[]string{"d"}, []string{"dialects", "doctor", "demo"}},
-		{[]string{"cluster", "a"}, []string{"add"}},
-		{[]string{"cluster", "--addr", "cluster", "a"}, []string{"add"}},
-		{[]string{"cluster", "--tls", "a"}, []string{"add"}},
+		{[]string{"cluster", "ad"}, []string{"add"}},
+		{[]string{"cluster", "--addr", "cluster", "ad"}, []string{"add"}},
+		{[]string{"cluster", "--tls", "ad"}, []string{"add"}},
 		{[]string{"cluster", "status", "--pass"}, []string{"--password-file"}},
 		{[]string{"serve", "--http-check", "p"}, []string{"protected"}},
 		{[]string{"serve", "--http-check=o"}, []string{"--http-check=off", "--http-check=open"}},

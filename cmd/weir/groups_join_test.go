@@ -41,7 +41,7 @@ func TestANodeJoinsEveryGroup(t *testing.T) {
 		status, err := (&cluster.Command{Addr: p.addr}).AskStatus()
 		return err == nil && len(status.Groups) == 4 && votesAndLed(&status, "joining")
 	}, patience, 10*time.Millisecond)
-	require.Contains(t, p.output(), `"groups":4,"flag":1`)
+	require.Contains(t, p.output(), `"groups":4,"replicas":0`)
 }
 
 // votesAndLed reports whether a node votes in every group of a cluster, and every group has a leader.
