@@ -146,6 +146,7 @@ type link struct {
 	next    uint64
 	waiting map[uint64]chan frame // nil once broken
 	used    time.Time             // when the last call began
+	heard   time.Time             // when the last answer arrived
 	idle    bool                  // retire has closed it
 	writing sync.Mutex
 }
@@ -195,12 +196,20 @@ func (l *link) read() {
 			return
 		}
 		l.mu.Lock()
+		l.heard = time.Now()
 		if answer, ok := l.waiting[f.number]; ok {
 			delete(l.waiting, f.number)
 			answer <- f
 		}
 		l.mu.Unlock()
 	}
+}
+
+// silentSince reports whether no answer has arrived since a time.
+func (l *link) silentSince(at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard.Before(at)
 }
 
 // register adds a call to the waiting calls and returns its number. It reports false if the link is broken.
@@ -234,7 +243,10 @@ func (l *link) notSent() error {
 	return ErrNotSent
 }
 
+// call sends a call and waits for its answer. A call that is not answered in time ends the connection only if nothing
+// else was answered meanwhile: one slow call must not interrupt the others.
 func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []byte, error) {
+	began := time.Now()
 	number, answer, ok := l.register()
 	if !ok {
 		return 0, nil, l.notSent()
@@ -251,7 +263,7 @@ func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []b
 		}
 		return f.kind, f.payload, nil
 	case <-ctx.Done():
-		if late(ctx) {
+		if late(ctx) && l.silentSince(began) {
 			// The peer is stuck or unreachable, so the next call should open a new connection.
 			l.fail()
 		}

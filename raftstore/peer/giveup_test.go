@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -57,4 +58,51 @@ func TestACallerThatGivesUpEndsNoConnection(t *testing.T) {
 	require.Same(t, shared, linkTo(near, m.Addr))
 	require.Same(t, own, client.link)
 	require.Empty(t, own.waiting)
+}
+
+// TestASlowCallEndsNoConnection checks that a call without an answer in time leaves the connection to the calls beside
+// it, as long as others are answered. If none is, it ends the connection.
+func TestASlowCallEndsNoConnection(t *testing.T) {
+	const slow, held, quick = 1, 2, 3
+	asked, release := make(chan struct{}), make(chan struct{})
+	far := serving(t, func(_ Identity, method byte, _ []byte) (byte, []byte) {
+		switch method {
+		case slow:
+			<-t.Context().Done()
+		case held:
+			asked <- struct{}{}
+			<-release
+		}
+		return method, nil
+	})
+	caller, _ := open(t, "a", "one", "secret")
+	client := NewClient(caller, far.Addr().String(), "")
+	t.Cleanup(client.Close)
+	answered := make(chan error)
+	go func() {
+		_, _, err := client.Call(soon(t), held, nil)
+		answered <- err
+	}()
+	<-asked
+	late := func(beside func()) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		ended := make(chan error)
+		go func() { _, _, err := client.Call(ctx, slow, nil); ended <- err }()
+		beside()
+		require.ErrorIs(t, <-ended, ErrNoAnswer)
+	}
+	own := client.link
+	late(func() {
+		require.Eventually(t, func() bool { own.mu.Lock(); defer own.mu.Unlock(); return len(own.waiting) == 2 },
+			patience, time.Millisecond)
+		_, _, err := client.Call(soon(t), quick, nil)
+		require.NoError(t, err)
+	})
+	require.Same(t, own, client.link)
+	require.False(t, own.broken())
+	close(release)
+	require.NoError(t, <-answered, "the call beside the slow one")
+	late(func() {})
+	require.True(t, own.broken(), "no other call was answered")
 }
