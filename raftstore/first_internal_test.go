@@ -251,3 +251,15 @@ func TestAPromotionWaits(t *testing.T) {
 	require.ErrorIs(t, n.membership.Execute(membership.Order{What: "promote", ID: "b"}), limiter.ErrTryAgain)
 	require.Equal(t, raft.Nonvoter, n.raft.Server("b").Suffrage)
 }
+
+// TestGroupsArePlacedWhenTheirZonesAreKnown checks that the leader of the first group places no groups before every
+// member has said in which zone it is.
+func TestGroupsArePlacedWhenTheirZonesAreKnown(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	n.own.Options.Replicas = 1
+	require.Equal(t, [][]string{{"a"}}, n.placer()())
+	require.NoError(t, n.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+	require.Nil(t, n.placer()(), "nothing was heard from b")
+}

@@ -94,7 +94,8 @@ func (n *Node) newMembership(m *fsm.FSM) *membership.Membership {
 	})
 }
 
-// placer returns the function that places the groups of a new cluster, on the first of several groups.
+// placer returns the function that places the groups of a new cluster, on the first of several groups. It returns nil
+// while this node does not know the zone of a member.
 func (n *Node) placer() func() [][]string {
 	own, o := n.own, &n.own.Options
 	if o.Group > 0 {
@@ -103,7 +104,10 @@ func (n *Node) placer() func() [][]string {
 	return func() [][]string {
 		members, zones := n.raft.Servers(), map[string]string{}
 		for _, s := range members {
-			last, _ := own.Peers.Last(string(s.ID))
+			last, heard := own.Peers.Last(string(s.ID))
+			if !heard && string(s.ID) != o.NodeID {
+				return nil
+			}
 			zones[string(s.ID)] = last.Zone
 		}
 		zones[o.NodeID] = o.Zone

@@ -26,8 +26,8 @@ type Config struct {
 	EventsBytes   int64                // of a cluster that this node founds; 0: the default
 	TestClock     bool
 	Replicas      int // as in host.Options
-	// Place returns the nodes that found each group; see fsm.Constants.Placed. nil: this is not the first of several
-	// groups.
+	// Place returns the nodes that found each group, or nil while they cannot be chosen yet; see fsm.Constants.Placed.
+	// Place is nil in all groups but the first.
 	Place func() [][]string
 
 	Raft       *consensus.Raft

@@ -168,7 +168,7 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 // forget the seed, so Seed waits until every member reads the newest format. A node without the seed that becomes the
 // leader proposes another seed, which then replaces the first on every node. In the same way Seed proposes the bound of
 // the events, unless the cluster has one. Bootstrap often cannot, because not every member has said yet what it reads.
-// And it places the groups of a new cluster, because now every founder has said in which zone it is.
+// And it places the groups of a new cluster, once every founder has said in which zone it is.
 func (l *Leadership) Seed(agreed byte) {
 	r := l.Current.Load()
 	if r == nil || agreed < wire.Version {
@@ -184,8 +184,9 @@ func (l *Leadership) Seed(agreed byte) {
 		f.EventsBytes = l.EventsBytes
 		_ = l.propose(r, f, wire.Growing)
 	case f.Replicas > 0 && f.Placed == nil && l.Place != nil:
-		f.Placed = l.Place()
-		_ = l.propose(r, f, wire.Growing)
+		if f.Placed = l.Place(); f.Placed != nil {
+			_ = l.propose(r, f, wire.Growing)
+		}
 	}
 }
 
