@@ -111,7 +111,6 @@ func (n *Node) Led() (led host.Led, ok bool) {
 	led = host.Led{
 		Group: n.own.Options.Group, Leader: n.own.Options.NodeID, Term: n.raft.CurrentTerm(),
 		Applied: applied, Commit: commit,
-		Bytes: n.fsm.Table.Load().MemoryBytes(),
 	}
 	for _, m := range *n.own.Peers.Members.Load() {
 		led.Members = append(led.Members, host.LedMember{

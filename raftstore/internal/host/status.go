@@ -37,7 +37,6 @@ type Led struct {
 	Group                 int
 	Leader                string // the id of the host's node in the group
 	Term, Applied, Commit uint64
-	Bytes                 int64 // of the table
 	Members               []LedMember
 }
 

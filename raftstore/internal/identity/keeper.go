@@ -121,13 +121,6 @@ func (k *Keeper) ClusterReplicas() (replicas int, ok bool) {
 	return k.Replicas, k.ClusterID != ""
 }
 
-// WasRemoved reports whether the group has removed this node.
-func (k *Keeper) WasRemoved() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Removed
-}
-
 // MarkHasLog records that a restored node now has a log.
 func (k *Keeper) MarkHasLog() error {
 	k.mu.Lock()
