@@ -65,8 +65,9 @@ type Replica interface {
 
 // Move is the state of a move of a replica.
 type Move struct {
-	Done bool
-	Step string // what has begun, for people
+	Done  bool
+	Step  string // what has begun, or what the move waits for; for people
+	Waits bool   // nothing has begun
 }
 
 // UnknownAge is the result of Replica.StaleFor while the age is unknown. It exceeds every possible age.

@@ -114,8 +114,7 @@ func (m *moving) step() (limiter.Move, error) {
 	case target != nil && !target.Voter && source != nil && !source.Voter:
 		return limiter.Move{}, fmt.Errorf("%s and %s both catch up with group %d", m.from.ID, m.to.ID, m.group)
 	case target != nil && !target.Voter:
-		return limiter.Move{Step: fmt.Sprintf("the replica on %s catches up: %d entries left", m.to.ID,
-			target.LagEntries)}, nil
+		return limiter.Move{Waits: true, Step: catchingUp(m.to.ID, target)}, nil
 	case source == nil:
 		return limiter.Move{Done: true}, nil
 	}
@@ -130,6 +129,14 @@ func (m *moving) step() (limiter.Move, error) {
 		return limiter.Move{Step: "the leadership moves from " + m.from.ID}, m.g.TransferLeadership(next)
 	}
 	return limiter.Move{Step: "the replica on " + m.from.ID + " is removed"}, m.remove(source)
+}
+
+// catchingUp says how far a new replica is. Until its first status its lag is unknown.
+func catchingUp(on string, replica *limiter.Member) string {
+	if !replica.Up {
+		return "the replica on " + on + " catches up"
+	}
+	return fmt.Sprintf("the replica on %s catches up; entries left: %d", on, replica.LagEntries)
 }
 
 // mayAdd returns an error unless the group may get a replica on the target now.

@@ -183,7 +183,7 @@ func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
 }
 
 func moveCommand(cmd *command) *command {
-	cmd.reply = "A map: `done` (1 or 0), and `step`, what has begun."
+	cmd.reply = "A map: `done` (1 or 0), and `step`, what has begun or what the move waits for."
 	return cmd
 }
 
@@ -208,7 +208,7 @@ func runClusterMove(s *Session, _ *limiter.Topology, args [][]byte) {
 		s.fail(s.srv.adminError(err))
 		return
 	}
-	if move.Step != "" {
+	if !move.Done && !move.Waits {
 		s.srv.Log.Info("a replica moves at a client's request", "group", group, "from", nodes[0], "to", nodes[1],
 			"step", move.Step, "addr", s.about.Addr)
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -146,4 +147,38 @@ func TestClusterMetrics(t *testing.T) {
 	alone, err := NewShared(silent(Config{}), servertest.NewTableLimiter())
 	require.NoError(t, err)
 	assert.NotContains(t, ask(newHTTP(alone), http.MethodGet, "/metrics").Body.String(), "weir_cluster_")
+}
+
+// TestWeirClusterMove checks the replies of a step, and that the log has what has begun and not each wait for it: a
+// caller repeats the command several times a second.
+func TestWeirClusterMove(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("a", "b")
+	node, log := f.Node("a"), new(strings.Builder)
+	srv, err := NewShared(Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, node)
+	require.NoError(t, err)
+	c := (&testServer{Shared: srv}).client(t)
+	for _, step := range []struct {
+		move limiter.Move
+		says string
+		logs int
+	}{
+		{limiter.Move{Step: "it begins"}, "done 0 step it begins", 1},
+		{limiter.Move{Step: "it waits", Waits: true}, "done 0 step it waits", 0},
+		{limiter.Move{Done: true}, "done 1 step ", 0},
+	} {
+		node.Step = step.move
+		log.Reset()
+		assert.Equal(t, step.says, c.say("WEIR.CLUSTER MOVE 1 - c"))
+		assert.Equal(t, step.logs, strings.Count(log.String(), "a replica moves"), step.says)
+	}
+	require.Equal(t, []string{"move 1  c", "move 1  c", "move 1  c"}, f.Asked())
+	for send, want := range map[string]string{
+		"MOVE 2 a b":                          "-ERR group must be a number from 0 to 1, not '2'",
+		"MOVE -1 a b":                         "-ERR group must be a number from 0 to 1, not '-1'",
+		"MOVE 0 a " + strings.Repeat("x", 65): "-ERR id must be 1 to 64 bytes, not 65",
+	} {
+		assert.Equal(t, want, c.say("WEIR.CLUSTER "+send), send)
+	}
+	require.Len(t, f.Asked(), 3, "nothing was asked for")
 }

@@ -27,6 +27,7 @@ type FakeCluster struct {
 	aged map[int]time.Duration // results of StaleForOf by group, instead of old
 	did  []string              // requested changes
 	fail error                 // result of a change
+	Step limiter.Move          // result of MoveReplica
 }
 
 // NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.
@@ -281,7 +282,10 @@ func (r *FakeReplica) RemoveFromGroup(id string, group int) error {
 	return r.do("remove", id, strconv.Itoa(group))
 }
 func (r *FakeReplica) MoveReplica(group int, from, to string) (limiter.Move, error) {
-	return limiter.Move{Done: true}, r.do("move", strconv.Itoa(group), from, to)
+	err := r.do("move", strconv.Itoa(group), from, to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Step, err
 }
 func (r *FakeReplica) LeaderOf(slot uint16) string  { return r.Topology().GroupOf(slot).Leader }
 func (r *FakeReplica) Digest() (index, hash uint64) { return 7, 0xabc }
