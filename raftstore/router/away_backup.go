@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // A backup of a group that is away is read in parts from a node that has the group.
@@ -20,6 +18,9 @@ const (
 	maxLent = 4
 	// lentFor is how long such a backup is kept without a question.
 	lentFor = time.Minute
+	// backupFor bounds the wait for a backup that begins, and for each of its parts. A snapshot of a large group takes
+	// minutes.
+	backupFor = 10 * time.Minute
 	// backupPartBytes is the length of a part.
 	backupPartBytes = 1 << 20
 )
@@ -28,59 +29,98 @@ const (
 type lent struct {
 	mu      sync.Mutex
 	next    uint64
+	opening int  // backups that are being made
+	closed  bool // the node closes: every backup ends after its part
 	backups []*lentBackup
 }
 
 type lentBackup struct {
 	*limiter.Backup
-	id   uint64
-	used time.Time
+	id      uint64
+	used    time.Time
+	reading bool
 }
 
-// begin opens a backup for another node.
-func (l *lent) begin(g *raftstore.Node) (id uint64, bytes int64, err error) {
+// begin opens a backup for another node. The snapshot for it may take minutes.
+func (l *lent) begin(g limiter.Archiver) (id uint64, bytes int64, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.backups) >= maxLent {
+	full := len(l.backups)+l.opening >= maxLent
+	if !full {
+		l.opening++
+	}
+	l.mu.Unlock()
+	if full {
 		return 0, 0, limiter.ErrOverloaded
 	}
 	b, err := g.Backup()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opening--
+	if err == nil && l.closed {
+		err = errors.Join(limiter.ErrTryAgain, b.Close())
+	}
 	if err != nil {
 		return 0, 0, err
 	}
 	l.next++
-	l.backups = append(l.backups, &lentBackup{b, l.next, time.Now()})
+	l.backups = append(l.backups, &lentBackup{Backup: b, id: l.next, used: time.Now()})
 	return l.next, b.Bytes, nil
+}
+
+// take returns a backup that no other call reads, until put.
+func (l *lent) take(id uint64) (*lentBackup, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.backups, func(b *lentBackup) bool { return b.id == id && !b.reading })
+	if at < 0 {
+		return nil, errors.New("this backup is not read any more")
+	}
+	l.backups[at].reading = true
+	return l.backups[at], nil
+}
+
+// put gives a backup back. One that has ended is closed.
+func (l *lent) put(b *lentBackup, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.reading, b.used = false, time.Now(); ended || l.closed {
+		l.backups = slices.DeleteFunc(l.backups, func(other *lentBackup) bool { return other == b })
+		b.Close()
+	}
 }
 
 // part reads the next part of a backup. The last one is empty.
 func (l *lent) part(id uint64) ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := slices.IndexFunc(l.backups, func(b *lentBackup) bool { return b.id == id })
-	if at < 0 {
-		return nil, errors.New("this backup is not read any more")
+	b, err := l.take(id)
+	if err != nil {
+		return nil, err
 	}
-	b := l.backups[at]
-	b.used = time.Now()
 	part := make([]byte, backupPartBytes)
 	n, err := io.ReadFull(b, part)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
-	if n == 0 || err != nil {
-		l.backups = slices.Delete(l.backups, at, at+1)
-		err = errors.Join(err, b.Close())
-	}
+	l.put(b, n == 0 || err != nil)
 	return part[:n], err
 }
 
-// expire closes the backups that nobody reads any more, or all of them.
-func (l *lent) expire(all bool) {
+// expire closes the backups that nobody reads any more.
+func (l *lent) expire() { l.end(lentFor) }
+
+// close closes all backups.
+func (l *lent) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.end(0)
+}
+
+// end closes the backups that nobody has read for a time. One that is being read ends after its part.
+func (l *lent) end(unused time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backups = slices.DeleteFunc(l.backups, func(b *lentBackup) bool {
-		over := all || time.Since(b.used) > lentFor
+		over := !b.reading && time.Since(b.used) >= unused
 		if over {
 			b.Close()
 		}
@@ -105,7 +145,7 @@ func (a *away) Backup() (*limiter.Backup, error) {
 
 // readFrom asks one node.
 func (a *away) readFrom(addr string, q *question) (*answer, error) {
-	return a.askWith(q, timers.AdminTimeout, func(ctx context.Context, payload []byte) (byte, []byte, error) {
+	return a.askWith(q, backupFor, func(ctx context.Context, payload []byte) (byte, []byte, error) {
 		return a.network.Call(ctx, addr, payload)
 	})
 }

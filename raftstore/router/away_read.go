@@ -112,6 +112,9 @@ func (n *Node) readHere(g *raftstore.Node, q *question) (a *answer, err error) {
 	case askHolds:
 		a.Holds, a.Next = g.Holds(q.Policy, q.Key, q.Cursor, q.Count)
 	case askTop:
+		if _, leads := g.Led(); q.Verdict == engine.Denied && !leads {
+			return nil, limiter.ErrNotLeader // only the leader knows the denials
+		}
 		a.Top = g.Top(q.Verdict, q.Count)
 	case askEvents:
 		a.Events, a.Position, _ = g.Events(q.Group, q.Cursor, q.Count)

@@ -42,7 +42,7 @@ func (n *Node) keepPlaced() {
 			placed = n.openPlaced()
 		}
 		n.enter()
-		n.lent.expire(false)
+		n.lent.expire()
 		for _, m := range n.all() {
 			if m.away != nil {
 				m.away.queue.Expire(m.away.maxAge)
@@ -238,10 +238,16 @@ func (n *Node) newAway(group int) *away {
 	return a
 }
 
-// hostClients are the connections for calls to other hosts.
+// hostClients are the connections for calls to other hosts. Operations have one of their own: a host answers a bounded
+// number of calls of a connection at a time, and questions to a group without a leader wait.
 type hostClients struct {
-	mu     sync.Mutex
-	byAddr map[string]*peer.Client
+	mu    sync.Mutex
+	known map[hostClient]*peer.Client
+}
+
+type hostClient struct {
+	addr string
+	asks bool // for questions and orders
 }
 
 // maxHostClients bounds the connections to other hosts. Above it, all are opened anew.
@@ -252,30 +258,33 @@ func (n *Node) Call(ctx context.Context, addr string, payload []byte) (byte, []b
 	if addr == n.options.RaftAddr {
 		return 0, nil, peer.ErrNotSent
 	}
-	c := &n.clients
+	to := hostClient{addr, payload[groupHead-1] != calls.Decide}
+	return n.clients.of(to, n.hosts).Call(ctx, calls.Group, payload)
+}
+
+// of returns the connection to a host.
+func (c *hostClients) of(to hostClient, from *peer.Port) *peer.Client {
 	c.mu.Lock()
-	if c.byAddr == nil {
-		c.byAddr = map[string]*peer.Client{}
-	}
-	client := c.byAddr[addr]
-	if client == nil {
-		if len(c.byAddr) >= maxHostClients {
-			for addr, old := range c.byAddr {
-				go old.Close()
-				delete(c.byAddr, addr)
-			}
+	defer c.mu.Unlock()
+	if len(c.known) >= maxHostClients && c.known[to] == nil {
+		for _, old := range c.known {
+			go old.Close() // which waits for its reader
 		}
-		client = peer.NewClient(n.hosts, addr, "")
-		c.byAddr[addr] = client
+		clear(c.known)
 	}
-	c.mu.Unlock()
-	return client.Call(ctx, calls.Group, payload)
+	if c.known == nil {
+		c.known = map[hostClient]*peer.Client{}
+	}
+	if c.known[to] == nil {
+		c.known[to] = peer.NewClient(from, to.addr, "")
+	}
+	return c.known[to]
 }
 
 func (c *hostClients) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, client := range c.byAddr {
+	for _, client := range c.known {
 		client.Close()
 	}
 }

@@ -175,7 +175,7 @@ func (n *Node) Close() error {
 		}
 	}
 	n.sending.Wait()
-	n.lent.expire(true)
+	n.lent.close()
 	n.clients.close()
 	return n.closeGroups()
 }
