@@ -118,32 +118,30 @@ func shows(s *remote.Status, moves []placement.Move) bool {
 	})
 }
 
-// maxPlans bounds the plans of a drain. Each moves one replica of every group of the node, so one does as a rule.
+// maxPlans bounds the plans of a drain. A plan moves one replica of a group. So two are enough, unless groups have fewer
+// replicas than they shall have.
 const maxPlans = 8
 
-func (d *drainCmd) Run(c *Command) error {
+func (d *drainCmd) Run(c *Command) error { return d.run(os.Stdout, c) }
+
+// run carries out plans until the node has no replicas.
+func (d *drainCmd) run(w io.Writer, c *Command) error {
 	for range maxPlans {
-		moves, err := c.plan(placement.Options{Drain: []string{d.ID}})
+		_, state, err := c.askState()
 		if err != nil {
 			return err
 		}
-		moves = slices.DeleteFunc(moves, func(m placement.Move) bool { return m.From != d.ID })
-		if len(moves) == 0 {
-			_, err := fmt.Printf("%s has no replicas\n", d.ID)
+		moves, err := placement.Plan(state, placement.Options{Drain: []string{d.ID}})
+		switch {
+		case err != nil:
+			return err
+		case !hasReplicas(&state, d.ID):
+			_, err := fmt.Fprintf(w, "%s has no replicas\n", d.ID)
 			return err
 		}
-		if err := c.carryOut(os.Stdout, moves); err != nil {
+		if err := c.carryOut(w, moves); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s still has replicas: look at weir cluster plan --drain %[1]s", d.ID)
-}
-
-// plan plans on the present state.
-func (c *Command) plan(o placement.Options) ([]placement.Move, error) {
-	status, err := c.AskStatus()
-	if err != nil {
-		return nil, err
-	}
-	return placement.Plan(stateOf(&status), o)
 }

@@ -71,17 +71,30 @@ func TestAMoveThatCannotBeMade(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "a replica opens on c"), out.String())
 }
 
-// TestDrain checks that a drain ends when the node has no replicas.
+// TestDrain checks that a drain ends when the node has no replicas, also if a group gets a missing one first, and that
+// no node of a cluster whose replicas cannot move counts as drained.
 func TestDrain(t *testing.T) {
 	node := startNodes(t, "a", "")["b"]
-	spread(node, "ab", "ac")
 	setUp(node, true)
 	node.topo.Nodes[2].Zone = ""
 	c := &Command{Addr: node.addr}
-	require.NoError(t, (&drainCmd{ID: "a"}).Run(c))
-	status, err := c.AskStatus()
-	require.NoError(t, err)
-	for _, g := range stateOf(&status).Groups {
-		require.ElementsMatch(t, []string{"b", "c"}, g.Members)
+	drain := func() (string, error) {
+		var out bytes.Buffer
+		err := (&drainCmd{ID: "a"}).run(&out, c)
+		return out.String(), err
+	}
+	said, err := drain()
+	require.ErrorContains(t, err, "only a cluster that was founded with --replicas has replicas to move")
+	require.Empty(t, said)
+	for _, groups := range [][]string{{"ab", "ac"}, {"ab", "a"}} {
+		spread(node, groups...)
+		said, err = drain()
+		require.NoError(t, err)
+		require.Contains(t, said, "a has no replicas\n")
+		_, state, err := c.askState()
+		require.NoError(t, err)
+		for _, g := range state.Groups {
+			require.ElementsMatch(t, []string{"b", "c"}, g.Members)
+		}
 	}
 }

@@ -26,7 +26,10 @@ import (
 	"github.com/weir-project/weir/server"
 )
 
-func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
+func TestMain(m *testing.M) {
+	stepEvery = time.Millisecond
+	os.Exit(weirproc.Main(m))
+}
 
 // clusterNode imitates one node of a cluster: a standalone node with a list of members.
 type clusterNode struct {

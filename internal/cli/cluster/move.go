@@ -11,12 +11,11 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-const (
-	// stepEvery is the pause between two steps of a move.
-	stepEvery = 250 * time.Millisecond
-	// stuckAfter is how long a move may make no step before the command gives up.
-	stuckAfter = 2 * time.Minute
-)
+// stepEvery is the pause between two steps of a move. Tests make it shorter.
+var stepEvery = 250 * time.Millisecond
+
+// stuckAfter is how long a move may make no step before the command gives up.
+const stuckAfter = 2 * time.Minute
 
 type moveCmd struct {
 	Group int    `arg:"" help:"The Raft group, counted from 0."`

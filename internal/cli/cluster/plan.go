@@ -34,15 +34,10 @@ type plan struct {
 func (p *planCmd) Run(c *Command) error { return p.show(os.Stdout, c) }
 
 func (p *planCmd) show(w io.Writer, c *Command) error {
-	status, err := c.AskStatus()
+	status, state, err := c.askState()
 	if err != nil {
 		return err
 	}
-	if status.Replicas == 0 {
-		return errors.New("every node of this cluster has a replica of every group: only a cluster that was founded " +
-			"with --replicas has replicas to move")
-	}
-	state := stateOf(&status)
 	if err = c.measure(&status, &state); err != nil {
 		return err
 	}
@@ -54,13 +49,26 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 	default:
 		err = writeMoves(w, moves)
 		for _, n := range state.Nodes {
-			if !n.Up && !slices.Contains(p.Drain, n.ID) {
+			if !n.Up && !slices.Contains(p.Drain, n.ID) && hasReplicas(&state, n.ID) {
 				fmt.Fprintf(os.Stderr, "%[1]s is down and keeps its replicas: --drain=%[1]s moves them\n",
 					terminal.PlainText(n.ID))
 			}
 		}
 	}
 	return cmp.Or(err, errPlan)
+}
+
+// askState asks for the state of a cluster whose replicas can move.
+func (c *Command) askState() (status remote.Status, state placement.State, err error) {
+	if status, err = c.AskStatus(); err == nil && status.Replicas == 0 {
+		err = errors.New("every node of this cluster has a replica of every group: only a cluster that was founded " +
+			"with --replicas has replicas to move")
+	}
+	return status, stateOf(&status), err
+}
+
+func hasReplicas(s *placement.State, id string) bool {
+	return slices.ContainsFunc(s.Groups, func(g placement.Group) bool { return slices.Contains(g.Members, id) })
 }
 
 // stateOf returns what a plan needs of a status. The sizes are unknown.
