@@ -10,11 +10,10 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// LearnGroups asks the other nodes of o.Join for the number of Raft groups of their cluster, and how many replicas each
-// has. It returns the first answer of a node that belongs to a cluster. ok is false if no such node answers within
-// timers.StatusTimeout. A node calls it before it opens its port. So nodes without a cluster refuse each other at once,
-// and do not wait.
-func LearnGroups(o *Options) (groups, replicas int, ok bool) {
+// LearnFounding asks the other nodes of o.Join for the numbers of their cluster. It returns the first answer of a node
+// that belongs to a cluster. ok is false if no such node answers within timers.StatusTimeout. A node calls it before it
+// opens its port. So nodes without a cluster refuse each other at once, and do not wait.
+func LearnFounding(o *Options) (f Founding, ok bool) {
 	log := cmp.Or(o.Logger, slog.Default())
 	port := peer.NewDialer(peer.HubConfig{
 		Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Logger: log,
@@ -30,10 +29,10 @@ func LearnGroups(o *Options) (groups, replicas int, ok bool) {
 	}
 	for range o.Join {
 		if s := <-answers; s.ClusterID != "" || s.NodeID != "" && !s.Pristine {
-			return s.Groups.N(), s.Replicas, true
+			return Founding{s.Groups.N(), s.Replicas}, true
 		}
 	}
-	return 0, 0, false
+	return Founding{}, false
 }
 
 // statusAt asks the node at an address, unless it is this node's own. It returns the zero Status without an answer.

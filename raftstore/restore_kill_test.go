@@ -58,7 +58,7 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	copies = append(copies, left{disk.CrashClone(vfs.CrashCloneCfg{}), false})
 	whole := 0
 	for _, left := range copies {
-		groups, _, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: left.fs, DataDir: "/data"})
+		has, ok, err := raftstore.FoundingOf(&raftstore.Options{FS: left.fs, DataDir: "/data"})
 		require.NoError(t, err)
 		if !ok && left.moves {
 			again := o
@@ -70,8 +70,8 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 			continue
 		}
 		whole++
-		require.Equal(t, 4, groups)
-		for group := range groups {
+		require.Equal(t, raftstore.Founding{Groups: 4}, has)
+		for group := range has.Groups {
 			isWhole(t, left.fs, raftstore.GroupDir("/data", group))
 		}
 	}
@@ -82,7 +82,7 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 
 // isWhole checks that a directory belongs to a member and has a complete image.
 func isWhole(t *testing.T, fs vfs.FS, dir string) {
-	_, _, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: fs, DataDir: dir})
+	_, ok, err := raftstore.FoundingOf(&raftstore.Options{FS: fs, DataDir: dir})
 	require.NoError(t, err)
 	require.True(t, ok)
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: fs.PathJoin(dir, "table"), FS: fs,

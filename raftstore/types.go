@@ -38,16 +38,18 @@ func OwnerOf(dir string) (nodeID string, err error) {
 	return id.NodeID, err
 }
 
-// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to, and how many
-// replicas each shall have. ok is false if the directory belongs to no node, or if its node has not joined a cluster
-// yet.
-func GroupsOf(o *Options) (groups, replicas int, ok bool, err error) {
+// Founding has the numbers that a cluster keeps from its founding; see Options.
+type Founding struct{ Groups, Replicas int }
+
+// FoundingOf returns the numbers of the cluster whose node a data directory belongs to. ok is false if the directory
+// belongs to no node, or if its node has not joined a cluster yet.
+func FoundingOf(o *Options) (f Founding, ok bool, err error) {
 	on := o.FS
 	if on == nil {
 		on = vfs.Default
 	}
 	id, found, err := identity.Read(on, o.DataDir)
-	return id.Groups.N(), id.Replicas, found && id.ClusterID != "", err
+	return Founding{id.Groups.N(), id.Replicas}, found && id.ClusterID != "", err
 }
 
 // GroupDir returns the data directory of a group in the data directory of its host. The first group uses the host's own

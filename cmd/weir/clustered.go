@@ -145,23 +145,27 @@ func advertised(listens, raftAddr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// countGroups sets the number of Raft groups to that of the node's cluster. A node without a cluster asks the nodes of
-// --join for the number of theirs, and takes the number of the flag if none answers. If that number is wrong, the node
-// stops when it joins, and finds the right number in its directory at the next start.
+// countGroups sets the numbers of Raft groups and replicas to those of the node's cluster. A node without a cluster asks
+// the nodes of --join for those of theirs, and takes those of the flags if none answers. If they are wrong, the node
+// stops when it joins, and finds the right numbers in its directory at the next start.
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	if o.Durability != raftstore.Memory {
 		// Opening the node reports an identity that cannot be read.
-		if groups, replicas, known, err := raftstore.GroupsOf(o); known && err == nil {
-			o.Groups, o.Replicas = groups, replicas
+		if has, known, err := raftstore.FoundingOf(o); known && err == nil {
+			o.Groups, o.Replicas = has.Groups, has.Replicas
 			return
 		}
 	}
-	o.Groups, o.Replicas = f.Groups, f.Replicas
-	if groups, replicas, ok := raftstore.LearnGroups(o); ok && (groups != f.Groups || replicas != f.Replicas) {
+	flags := raftstore.Founding{Groups: f.Groups, Replicas: f.Replicas}
+	use, learned := raftstore.LearnFounding(o)
+	switch {
+	case !learned:
+		use = flags
+	case use != flags:
 		o.Logger.Info("this node uses the numbers of Raft groups and replicas of the cluster that it joins, and not "+
-			"those of --groups and --replicas", "groups", groups, "replicas", replicas)
-		o.Groups, o.Replicas = groups, replicas
+			"those of --groups and --replicas", "groups", use.Groups, "replicas", use.Replicas)
 	}
+	o.Groups, o.Replicas = use.Groups, use.Replicas
 }
 
 // raftPort returns the address at which the node listens for other nodes.

@@ -46,8 +46,9 @@ func restoredWith(t *testing.T, backup []byte, groups, replicas int) *router.Nod
 		Replicas: replicas,
 		Store:    persistence.StoreOptions{Dir: o.DataDir, Logger: quiet}}, bytes.NewReader(backup))
 	require.NoError(t, err)
-	o.Groups, o.Replicas, _, err = raftstore.GroupsOf(&o)
+	has, _, err := raftstore.FoundingOf(&o)
 	require.NoError(t, err)
+	o.Groups, o.Replicas = has.Groups, has.Replicas
 	n, err := router.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { n.Close() })

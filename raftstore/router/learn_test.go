@@ -26,11 +26,11 @@ func TestAJoiningNodeLearnsTheGroups(t *testing.T) {
 	c.led(c.nodes[1])
 	c.stop(0) // one node that does not answer is no hindrance
 	o := c.newcomer("joining")
-	learned, _, ok := raftstore.LearnGroups(&o)
+	learned, ok := raftstore.LearnFounding(&o)
 	require.True(t, ok)
-	require.Equal(t, groups, learned)
+	require.Equal(t, raftstore.Founding{Groups: groups}, learned)
 
-	o.Groups = learned
+	o.Groups = learned.Groups
 	n, err := router.Open(o)
 	require.NoError(t, err)
 	defer n.Close()
@@ -51,11 +51,11 @@ func TestFoundersLearnNoGroups(t *testing.T) {
 		o.Join, o.Expect = []string{o.RaftAddr, "127.0.0.1:1"}, 2 // waits for a second node
 	})
 	o := c.newcomer("founder")
-	_, _, ok := raftstore.LearnGroups(&o)
+	_, ok := raftstore.LearnFounding(&o)
 	require.False(t, ok, "a node without a cluster has answered")
 
 	o.Join, o.RaftAddr = c.opts[0].Join[:1], c.opts[0].RaftAddr
-	_, _, ok = raftstore.LearnGroups(&o)
+	_, ok = raftstore.LearnFounding(&o)
 	require.False(t, ok, "no other node is asked")
 }
 
@@ -73,16 +73,16 @@ func TestLearningGroupsEnds(t *testing.T) {
 		conn, _ := silent.Accept()
 		accepted <- conn
 	}()
-	_, _, ok := raftstore.LearnGroups(&o)
+	_, ok := raftstore.LearnFounding(&o)
 	require.False(t, ok)
 	(<-accepted).Close()
 
 	o.Join = append(o.Join, c.opts[0].RaftAddr)
-	learned, _, ok := raftstore.LearnGroups(&o)
+	learned, ok := raftstore.LearnFounding(&o)
 	require.True(t, ok, "the silent node hides the other one")
 	require.Equal(t, 2, learned)
 
 	o.Join, o.Secret = o.Join[1:], []byte("another")
-	_, _, ok = raftstore.LearnGroups(&o)
+	_, ok = raftstore.LearnFounding(&o)
 	require.False(t, ok)
 }

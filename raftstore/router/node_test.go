@@ -211,9 +211,9 @@ func TestATierOfGroups(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	require.Empty(t, c.fatal)
 	for i := range groups {
-		got, _, ok, err := raftstore.GroupsOf(&raftstore.Options{DataDir: raftstore.GroupDir(c.opts[0].DataDir, i)})
+		got, ok, err := raftstore.FoundingOf(&raftstore.Options{DataDir: raftstore.GroupDir(c.opts[0].DataDir, i)})
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, groups, got)
+		require.Equal(t, raftstore.Founding{Groups: groups}, got)
 	}
 }
