@@ -408,3 +408,20 @@ func TestOnlyTheLeaderTellsDenials(t *testing.T) {
 		require.LessOrEqual(t, told, 1, "group %d", group)
 	}
 }
+
+// TestATransferToANodeWithoutReplicas checks that nobody is told that a node without a vote got the leadership.
+func TestATransferToANodeWithoutReplicas(t *testing.T) {
+	const size, groups, replicas = 4, 2, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	for group, g := range c.nodes[0].Topology().Groups {
+		to := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return !g.Has(o.NodeID) })
+		if g.Has("n0") && to > 0 {
+			c.move(c.nodes[1], group, "n0", c.opts[to].NodeID)
+		}
+	}
+	none := func() bool { return c.nodes[1].Topology().ReplicasOn("n0") == 0 }
+	require.Eventually(t, none, patience, 20*time.Millisecond)
+	require.EqualError(t, c.nodes[1].TransferLeadership("n0"), `node "n0" has no replica that votes`)
+	require.NoError(t, c.nodes[0].TransferLeadership("n1"))
+}

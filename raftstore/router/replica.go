@@ -343,8 +343,8 @@ func has(t *limiter.Topology, raftAddr string) bool {
 	return slices.ContainsFunc(t.Nodes, func(m limiter.Member) bool { return m.RaftAddr == raftAddr })
 }
 
-// TransferLeadership transfers the leadership of every group to a node. If to is "", the groups that this node leads
-// get any other node as their leader.
+// TransferLeadership transfers the leadership of every group to a node, if replicas are on a part of the nodes of every
+// group in which the node votes. If to is "", the groups that this node leads get any other node as their leader.
 func (r *Router) TransferLeadership(to string) error {
 	if g := r.only(); g != nil {
 		return g.TransferLeadership(to)
@@ -352,11 +352,14 @@ func (r *Router) TransferLeadership(to string) error {
 	if base := r.base(); to != "" && base.Topology().Member(to) == nil {
 		return base.TransferLeadership(to) // which knows why not
 	}
+	if r.replicas > 0 && to != "" && !slices.ContainsFunc(r.Topology().Groups, votes(to)) {
+		return fmt.Errorf("node %q has no replica that votes", to)
+	}
 	return r.inTurn(func(group int) error {
 		if g := r.Group(group); to == "" && (g == nil || !g.Topology().Leads()) {
 			return nil
 		}
-		if r.replicas > 0 && to != "" && !r.mayLead(group, to) {
+		if r.replicas > 0 && to != "" && !votes(to)(r.Topology().Groups[group]) {
 			return nil
 		}
 		return r.TransferGroup(group, to)
@@ -371,6 +374,12 @@ func (r *Router) TransferGroup(group int, to string) error {
 	}
 	return r.reach(group, func(g reachable) error {
 		t := g.Topology()
+		if a, ok := g.(*away); ok { // a report may be a second old
+			var err error
+			if t, err = a.current(); err != nil {
+				return err
+			}
+		}
 		own := transferTarget(t, r.base().Topology(), to)
 		if to != "" && t.Leader == own {
 			return nil
@@ -379,11 +388,11 @@ func (r *Router) TransferGroup(group int, to string) error {
 	})
 }
 
-// mayLead reports whether a node votes in a group. id is the node's id in the first group.
-func (r *Router) mayLead(group int, id string) bool {
-	return slices.ContainsFunc(r.Topology().Groups[group].Members, func(m limiter.GroupMember) bool {
-		return m.ID == id && m.Voter
-	})
+// votes returns a function that reports whether a node votes in a group. id is the node's id in the first group.
+func votes(id string) func(limiter.Group) bool {
+	return func(g limiter.Group) bool {
+		return slices.ContainsFunc(g.Members, func(m limiter.GroupMember) bool { return m.ID == id && m.Voter })
+	}
 }
 
 // transferTarget returns the id that a node of the first group has in another group. It returns the same id if the

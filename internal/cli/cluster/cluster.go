@@ -79,7 +79,7 @@ func (t *transferCmd) Run(c *Command) error {
 	case t.ID == "":
 		return c.change(os.Stdout, "leadership was transferred", "TRANSFER")
 	}
-	return c.change(os.Stdout, t.ID+" is now the leader", "TRANSFER", t.ID)
+	return c.change(os.Stdout, "leadership was transferred to "+t.ID, "TRANSFER", t.ID)
 }
 
 func (s *snapshotCmd) Run(c *Command) error {

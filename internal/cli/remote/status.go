@@ -89,7 +89,7 @@ type NodeStatus struct {
 	Leaders  *count `redis:"leaders" json:"leaders,omitempty"`
 }
 
-// count is a number that JSON shows also when it is 0, unless there is none.
+// count is a number that only some clusters have. JSON shows a 0, and omits a number that there is not.
 type count int
 
 // RedisScan implements redis.Scanner.
