@@ -145,9 +145,9 @@ func advertised(listens, raftAddr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// countGroups sets the numbers of Raft groups and replicas to those of the node's cluster. A node without a cluster asks
-// the nodes of --join for those of theirs, and takes those of the flags if none answers. If they are wrong, the node
-// stops when it joins, and finds the right numbers in its directory at the next start.
+// countGroups sets the numbers of Raft groups and replicas to those of the node's cluster. A node without a cluster
+// asks the nodes of --join for those of theirs, and takes those of the flags if none answers. If they are wrong, the
+// node stops when it joins, and finds the right numbers in its directory at the next start.
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	if o.Durability != raftstore.Memory {
 		// Opening the node reports an identity that cannot be read.

@@ -118,8 +118,8 @@ func shows(s *remote.Status, moves []placement.Move) bool {
 	})
 }
 
-// maxPlans bounds the plans of a drain. A plan moves one replica of a group. So two are enough, unless groups have fewer
-// replicas than they shall have.
+// maxPlans bounds the plans of a drain. A plan moves one replica of a group. So two are enough, unless groups have
+// fewer replicas than they shall have.
 const maxPlans = 8
 
 func (d *drainCmd) Run(c *Command) error { return d.run(os.Stdout, c) }
