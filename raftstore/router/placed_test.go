@@ -391,24 +391,6 @@ func TestAMoveLosesNoReplica(t *testing.T) {
 	c.placed(replicas)
 }
 
-// TestOnlyTheLeaderTellsDenials checks that no other replica answers which keys were denied, because only the leader
-// knows.
-func TestOnlyTheLeaderTellsDenials(t *testing.T) {
-	const size, groups, replicas = 3, 4, 3
-	c := newTier(t, size, groups, withReplicas(replicas))
-	c.placed(replicas)
-	for group := 1; group < groups; group++ {
-		told := 0
-		for _, n := range c.nodes {
-			require.NoError(t, n.TopHere(group, engine.Admitted))
-			if n.TopHere(group, engine.Denied) == nil {
-				told++
-			}
-		}
-		require.LessOrEqual(t, told, 1, "group %d", group)
-	}
-}
-
 // TestATransferToANodeWithoutReplicas checks that nobody is told that a node without a vote got the leadership.
 func TestATransferToANodeWithoutReplicas(t *testing.T) {
 	const size, groups, replicas = 4, 2, 3
