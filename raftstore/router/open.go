@@ -106,14 +106,18 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	return n, nil
 }
 
-// openGroup opens a group, unless it had ended or is away.
+// openGroup opens a group, unless it had ended or is away. It deletes the state of a replica that was moved away, which
+// the last process may not have done.
 func (n *Node) openGroup(group int) (replica, error) {
 	if n.options.Replicas == 0 || group == 0 {
 		return n.openHere(group)
 	}
 	other := n.newAway(group, func() []string { return n.founders(group) })
 	has, err := raftstore.ReplicaIn(n.options, group)
-	if err != nil || !has.Joined {
+	if has.Removed {
+		err = raftstore.DropState(n.options, group)
+	}
+	if err != nil || has.Removed || !has.Joined {
 		return replica{away: other}, err
 	}
 	m, err := n.openHere(group)

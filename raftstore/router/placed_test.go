@@ -289,7 +289,11 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	}
 	c.restart(from[0])
 	c.placed(replicas)
-	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
+	for _, i := range from {
+		g := c.nodes[i].Topology().Groups[1]
+		require.Empty(t, g.Ended)
+		require.True(t, g.Away)
+	}
 }
 
 // TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first
