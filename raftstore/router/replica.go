@@ -415,14 +415,10 @@ func (r *Router) Snapshot() error {
 	})
 }
 
-// Digest returns a hash of the last applied log indexes of all groups, and a hash of their states. Both are equal on
-// every node once all nodes have applied the same entries of every group.
-func (r *Router) Digest() (index, hash uint64) {
-	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a
-	index, hash = offset, offset
-	for _, g := range r.live() {
-		at, state := g.Digest()
-		index, hash = (index^at)*prime, (hash^state)*prime
+// Digest describes the state of a group; see limiter.Replica.
+func (r *Router) Digest(group int) (index, hash uint64) {
+	if g := r.Group(group); g != nil {
+		return g.Digest()
 	}
-	return index, hash
+	return 0, 0
 }
