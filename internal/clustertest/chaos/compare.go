@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (r *run) compare(ctx context.Context) error {
 			}
 		}
 		for group := range r.cluster.Groups {
-			if want := len(r.cluster.Nodes); have[group] < want {
+			if want := cmp.Or(r.cluster.Replicas, len(r.cluster.Nodes)); have[group] < want {
 				last = fmt.Errorf("%d nodes of %d have group %d", have[group], want, group)
 				return false
 			}
