@@ -37,10 +37,10 @@ func debugCommand() *command {
 				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock " +
 					"stands still until it is moved, and never goes back.",
 				reply: "GET: the time; SET and ADVANCE: OK."},
-			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its state",
+			{name: "DIGEST", arity: 2, summary: "The last entry applied, and a hash of the state",
 				flags: "admin no_multi", run: guard(runDebugDigest),
 				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.",
-				reply:   "For each Raft group the entry's index (0: no replica) and the hash, hexadecimal."},
+				reply:   "For each Raft group its index (0: no replica) and hash, hexadecimal."},
 			{name: "REMOVE", arity: 4, syntax: "node group", summary: "Remove a node from one of several Raft groups",
 				flags: "admin no_multi", run: guard(runDebugRemove),
 				details: "The group is a number, from 0. The group ends on the node, which keeps the others.",
