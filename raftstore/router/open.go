@@ -113,7 +113,10 @@ func (n *Node) openGroup(group int) (replica, error) {
 	}
 	other := n.newAway(group, func() []string { return n.founders(group) })
 	has, err := raftstore.ReplicaIn(n.options, group)
-	if err != nil || !has.Joined {
+	if has.Removed { // the process may have ended before the state was deleted
+		err = raftstore.DropState(n.options, group)
+	}
+	if err != nil || !has.Joined || has.Removed {
 		return replica{away: other}, err
 	}
 	m, err := n.openHere(group)

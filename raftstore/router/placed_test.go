@@ -289,7 +289,10 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	}
 	c.restart(from[0])
 	c.placed(replicas)
-	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
+	for _, i := range from {
+		require.True(t, c.nodes[i].Topology().Groups[1].Away)
+		require.Empty(t, c.nodes[i].Topology().Groups[1].Ended, "the group has moved, and not ended")
+	}
 }
 
 // TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first
