@@ -71,7 +71,8 @@ func (s *Simulation) shrinks() bool {
 	})
 }
 
-// settled reports whether the host's node is a member of every group that votes.
+// settled reports whether the host's node is a member of every group that votes. With Config.Replicas it is a member of
+// every group of which it has a replica.
 func (h *host) settled() bool {
 	p := h.running()
 	if p == nil {
@@ -80,6 +81,9 @@ func (h *host) settled() bool {
 	return !slices.ContainsFunc(p.group, func(g replica) bool {
 		t := g.Topology()
 		self := t.Member(t.Self)
+		if h.sim.config.Replicas > 0 {
+			return t.Self != "" && self == nil
+		}
 		return self == nil || !self.Voter
 	})
 }
