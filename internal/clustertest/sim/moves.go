@@ -69,12 +69,12 @@ func (s *Simulation) moveReplica(rng *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &s.moves[group]
-	switch {
-	case m.busy:
+	switch unfinished := m.begun && !m.done; {
+	case m.busy, !unfinished && s.replacing.Load():
 		return
-	case m.begun && !m.done && rng.IntN(3) == 0:
+	case unfinished && m.from != "" && rng.IntN(3) == 0:
 		m.from, m.to = m.to, m.from
-	case m.begun && !m.done:
+	case unfinished:
 	default:
 		next, ok := drawMove(p.node.Topology(), group, rng)
 		if !ok {
@@ -85,6 +85,29 @@ func (s *Simulation) moveReplica(rng *rand.Rand) {
 	m.busy = true
 	i := drawInterruption(rng)
 	s.operators.Go(func() { s.operate(group, *m, i, rand.New(rand.NewPCG(s.config.Seed, rng.Uint64()))) })
+}
+
+// moving reports whether a move of any group is not done.
+func (s *Simulation) moving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.moves, func(m lastMove) bool { return m.busy || m.begun && !m.done })
+}
+
+// refill gives a machine that has lost its disk the replicas back that it had. The first group replaces a vote by
+// itself. Later operators do the steps.
+func (s *Simulation) refill(had *limiter.Topology, h *host) {
+	p := h.running()
+	if s.config.Replicas == 0 || p == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range had.Groups {
+		if i > 0 && had.Groups[i].Has(had.Self) {
+			s.moves[i] = lastMove{to: p.node.Topology().Self, begun: true}
+		}
+	}
 }
 
 // drawMove draws a move of a whole group.
@@ -215,7 +238,11 @@ func (s *Simulation) finishMoves() {
 	}
 	s.healed.Store(true)
 	s.operators.Wait()
-	for group, m := range s.moves {
+	s.within(maxRecovery, func() bool { return !s.replacing.Load() })
+	s.mu.Lock()
+	last := slices.Clone(s.moves)
+	s.mu.Unlock()
+	for group, m := range last {
 		if !m.begun || m.done {
 			continue
 		}

@@ -21,9 +21,10 @@ var everything = weights{
 	"stolen id": 3, "stolen address": 3, "forged join": 3, "late image": 3,
 }
 
-// moves is the mix of every second run of a cluster with Config.Replicas. Most faults are those of the moves themselves,
-// which would otherwise seldom get to their last steps.
-var moves = weights{"move": 12, "add node": 1, "snapshot": 2, "transfer": 2, "crash": 1, "orderly restart": 1}
+// moves is the mix of half of the runs with Config.Replicas. Most faults are those of the moves themselves, which would
+// otherwise seldom get to their last steps.
+var moves = weights{"move": 12, "add node": 1, "snapshot": 2, "transfer": 2, "crash": 1, "orderly restart": 1,
+	"lost disk": 1}
 
 // usual draws the kinds of a run from the usual mix. Only a cluster with several groups can lose one, and only one with
 // Config.Replicas moves replicas.
@@ -34,9 +35,7 @@ func usual(c Config, rng *rand.Rand) weights {
 		return moves
 	case c.Replicas > 0:
 		w = maps.Clone(w)
-		for _, kind := range []string{"remove node", "lost disk"} { // a group would lack a replica afterwards
-			delete(w, kind)
-		}
+		delete(w, "remove node") // its groups would lack a replica for long
 		w = w.some(rng)
 		w["move"] = moveWeight
 		return w

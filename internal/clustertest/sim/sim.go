@@ -68,6 +68,7 @@ type Simulation struct {
 	moves     []lastMove // by group
 	operators sync.WaitGroup
 	healed    atomic.Bool // operators must stop
+	replacing atomic.Bool // a machine that lost its disk has not got its replicas back: no move begins
 
 	sharedSeen map[uint64]string // the shared items of groups, by version
 	clears     atomic.Int64      // begun and ended calls of FLUSHALL

@@ -69,10 +69,10 @@ func TestSeedsOfReplicas(t *testing.T) {
 	require.True(t, r.Moves["done"] > 0 || *seedsFlag < 8, "no move was done: a few seeds may have none")
 }
 
-// TestSeedsOfSharedItems does the same with clients that race on what all groups share: RL.POLICY SET and DEL,
-// overrides, RL.BLOCK and RL.UNBLOCK of one key and EVERYWHERE, pipelines of them as SADD sends, RL.RESET over groups and FLUSHALL.
-// They repeat blocks with their IDs. Groups with one version have the same items at any time, an answered change is in
-// force in every group, and in the end no group differs.
+// TestSeedsOfSharedItems does TestSeeds with clients that race on what all groups share: RL.POLICY SET and DEL,
+// overrides, RL.BLOCK and RL.UNBLOCK of one key and EVERYWHERE, pipelines of them as SADD sends, RL.RESET over groups
+// and FLUSHALL. They repeat blocks with their IDs. Groups with one version have the same items at any time, an answered
+// change is in force in every group, and in the end no group differs.
 func TestSeedsOfSharedItems(t *testing.T) {
 	r := runSeeds(t, Config{Groups: 8, shared: true}, *seedsFlag/2)
 	require.Positive(t, r.SharedAnswers)
