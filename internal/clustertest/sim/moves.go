@@ -83,8 +83,8 @@ func (s *Simulation) moveReplica(rng *rand.Rand) {
 		*m = next
 	}
 	m.busy = true
-	i := drawInterruption(rng)
-	s.operators.Go(func() { s.operate(group, *m, i, rand.New(rand.NewPCG(s.config.Seed, rng.Uint64()))) })
+	now, i := *m, drawInterruption(rng)
+	s.operators.Go(func() { s.operate(group, now, i, rng) })
 }
 
 // moving reports whether a move of any group is not done.
