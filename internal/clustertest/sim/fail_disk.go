@@ -25,8 +25,7 @@ func (s *Simulation) lose(h *host) {
 		return
 	}
 	s.replacing.Store(true)
-	t := p.node.Topology()
-	id := t.Self
+	id, had := p.node.Topology().Self, s.groupsOn(p)
 	p.crash("its disk is lost", 0, 0)
 	h.mu.Lock()
 	h.mem, h.lost = vfs.NewCrashableMem(), true
@@ -36,7 +35,7 @@ func (s *Simulation) lose(h *host) {
 		defer s.replacing.Store(false)
 		for range maxLooks {
 			if s.replaced(h, id) {
-				s.refill(t, h)
+				s.refill(had, h)
 				return
 			}
 			time.Sleep(lookAgain)

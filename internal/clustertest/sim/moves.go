@@ -83,8 +83,8 @@ func (s *Simulation) moveReplica(rng *rand.Rand) {
 		*m = next
 	}
 	m.busy = true
-	i := drawInterruption(rng)
-	s.operators.Go(func() { s.operate(group, *m, i, rand.New(rand.NewPCG(s.config.Seed, rng.Uint64()))) })
+	now, i := *m, drawInterruption(rng)
+	s.operators.Go(func() { s.operate(group, now, i, rng) })
 }
 
 // moving reports whether a move of any group is not done.
@@ -96,18 +96,26 @@ func (s *Simulation) moving() bool {
 
 // refill gives a machine that has lost its disk the replicas back that it had. The first group replaces a vote by
 // itself. Later operators do the steps.
-func (s *Simulation) refill(had *limiter.Topology, h *host) {
+func (s *Simulation) refill(had []int, h *host) {
 	p := h.running()
 	if s.config.Replicas == 0 || p == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range had.Groups {
-		if i > 0 && had.Groups[i].Has(had.Self) {
-			s.moves[i] = lastMove{to: p.node.Topology().Self, begun: true}
+	for _, group := range had {
+		s.moves[group] = lastMove{to: p.node.Topology().Self, begun: true}
+	}
+}
+
+// groupsOn returns the groups after the first that have a replica in a process, as their leaders know it.
+func (s *Simulation) groupsOn(p *process) (groups []int) {
+	for i := 1; i < s.groups(); i++ {
+		if slices.Contains(s.membersOf(i), p) {
+			groups = append(groups, i)
 		}
 	}
+	return groups
 }
 
 // drawMove draws a move of a whole group.
