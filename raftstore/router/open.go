@@ -104,13 +104,17 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	return n, nil
 }
 
-// openGroup opens a group, unless it had ended or is away.
+// openGroup opens a group, unless it had ended or is away. The last stop may have kept the state of a replica that was
+// moved.
 func (n *Node) openGroup(group int) (replica, error) {
 	if n.options.Replicas == 0 || group == 0 {
 		return n.openHere(group)
 	}
 	has, err := raftstore.ReplicaIn(n.options, group)
-	if err != nil || !has.Joined {
+	if err == nil && has.Removed {
+		err = raftstore.DropState(n.options, group)
+	}
+	if err != nil || !has.Joined || has.Removed {
 		return replica{away: n.newAway(group)}, err
 	}
 	m, err := n.openHere(group)

@@ -290,6 +290,36 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	c.restart(from[0])
 	c.placed(replicas)
 	require.True(t, c.nodes[from[0]].Topology().Groups[1].Away)
+	for _, i := range from[1:] { // no fault: the replica has left
+		require.Zero(t, c.nodes[i].Topology().Ended(), "after a restart of %s", c.opts[i].NodeID)
+	}
+}
+
+// TestANodeWithoutReplicasIsRemoved checks that a node which has no replica of another group than the first one ends
+// when it is removed, and does not start again.
+func TestANodeWithoutReplicasIsRemoved(t *testing.T) {
+	const size, groups, replicas = 3, 2, 1
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	placed := c.nodes[0].Topology().Groups
+	i := slices.IndexFunc(c.opts, func(o raftstore.Options) bool {
+		return !placed[0].Has(o.NodeID) && !placed[1].Has(o.NodeID)
+	})
+	require.GreaterOrEqual(t, i, 0)
+	by, id := c.nodes[(i+1)%size], c.opts[i].NodeID
+	var last error
+	require.True(t, assert.Eventually(t, func() bool { last = by.RemoveNode(id); return last == nil }, patience, 10*time.Millisecond), "%v", last)
+	select {
+	case err := <-c.fatal:
+		require.ErrorIs(t, err, raftstore.ErrRemoved)
+	case <-time.After(patience):
+		require.Fail(t, "the removed node goes on")
+	}
+	c.stop(i)
+	o := c.opts[i]
+	o.Listener = listen(t, o.RaftAddr)
+	_, err := router.Open(o)
+	require.ErrorIs(t, err, raftstore.ErrRemoved)
 }
 
 // TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first
