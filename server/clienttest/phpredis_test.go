@@ -10,7 +10,7 @@ import (
 )
 
 // TestPhpredis checks database 1 and the Sentinel mode of phpredis, Debian's release. It calls every command once. Then
-// phpredis runs in a tier.
+// its cluster mode runs in a tier.
 func TestPhpredis(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: clients of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
@@ -30,5 +30,6 @@ func TestPhpredis(t *testing.T) {
 		"[1,2,0,60000,3]", "false", `"ERR DB index is out of range: index must be 0 to 15"`,
 		"false", "true", "true", "true", `"of zero"`,
 	}, strings.Split(strings.TrimSpace(string(out)), "\n"))
-	testTier(t, php.inCluster(dir, clientKind{name: "phpredis-cluster", resends: true}))
+	// RedisCluster::rawCommand follows no redirect.
+	testTierWith(t, php.inCluster(dir, clientKind{name: "phpredis-cluster"}), "forward")
 }
