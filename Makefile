@@ -181,11 +181,14 @@ PART ?=
 gate-part: ## Run a target that is nightly (PART), if what it depends on has changed since the merge base with GATE_BASE (origin/main)
 	scripts/gate.sh part "$(PART)"
 
-# A seed reproduces the schedule of the faults. It does not reproduce the timing of the processes.
-CHAOS ?=
+# A seed reproduces the schedule of the faults. It does not reproduce the timing of the processes. With REPLICAS,
+# replicas move meanwhile: make chaos NODES=6 GROUPS=8 REPLICAS=3.
+CHAOS    ?=
+DURATION ?= 30m
 .PHONY: chaos
-chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
-	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./internal/clustertest/chaos -chaos.duration=30m $(CHAOS)
+chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw (NODES=3 GROUPS=1 REPLICAS=0 DURATION=30m)
+	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./internal/clustertest/chaos -chaos.duration=$(DURATION) \
+	  -chaos.nodes=$(NODES) -chaos.args="--groups $(GROUPS) --replicas $(REPLICAS)" $(CHAOS)
 
 # This needs root on Linux, for loop devices.
 .PHONY: test-silence

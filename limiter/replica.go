@@ -38,9 +38,10 @@ type Replica interface {
 	// TransferLeadership transfers leadership to a node, or with "" to any node.
 	TransferLeadership(to string) error
 	Snapshot() error
-	// Digest returns the last applied log index and a hash of the state at this index. All nodes have the same hash at
-	// the same index. Digest reads the whole table.
-	Digest() (index, hash uint64)
+	// Digest returns the last applied log index of a group, counted from 0, and a hash of the state at this index. All
+	// nodes that have the group have the same hash at the same index. A node without it returns 0, 0. Digest reads the
+	// whole table.
+	Digest(group int) (index, hash uint64)
 
 	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown. It may know a
 	// newer leader than Topology.

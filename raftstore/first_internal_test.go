@@ -1,6 +1,8 @@
 package raftstore
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // fakeFirst is a first group whose copy on this node has the given members. Its leader gives the answers.
@@ -171,6 +174,50 @@ func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
 	founders, err = n.membership.Founders(found)
 	require.NoError(t, err)
 	require.Equal(t, []raft.Server{n.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
+}
+
+// TestAllFoundersChooseTheSameVoters checks that nodes which found a cluster with --replicas around each other, because
+// their orders of --join differ, found it with the same voters, of which the founder is one. Otherwise two nodes could
+// lead the first group in one term.
+func TestAllFoundersChooseTheSameVoters(t *testing.T) {
+	ids := []string{"a", "b", "c", "d", "e", "f"}
+	addr := func(id string) string { return id + ":1" }
+	votersAt := func(self int, first string, expect int) (voters []string, founder string) {
+		n := newBareNodeCalled(t, ids[self])
+		n.membership.Replicas, n.membership.Groups, n.membership.Expect = 3, 4, expect
+		n.membership.JoinAddrs = []string{addr(first)}
+		var found []host.Status
+		for _, id := range ids {
+			if id != first {
+				n.membership.JoinAddrs = append(n.membership.JoinAddrs, addr(id))
+			}
+			if id != ids[self] {
+				found = append(found, host.Status{NodeID: id, RaftAddr: addr(id), Pristine: true,
+					Groups: wire.CountGroups(4), Replicas: 3, Format: n.own.Options.Format})
+			}
+		}
+		servers, err := n.membership.Founders(found)
+		require.NoError(t, err)
+		for _, s := range servers {
+			if s.Suffrage == raft.Voter {
+				voters = append(voters, string(s.ID))
+			}
+		}
+		slices.Sort(voters)
+		return voters, strings.TrimSuffix(n.membership.Founder(servers), ":1")
+	}
+	want, _ := votersAt(0, "a", len(ids))
+	require.Len(t, want, 3)
+	for self, id := range ids {
+		voters, founder := votersAt(self, id, len(ids))
+		require.Equal(t, want, voters, "at %s, which is the first one of its own --join", id)
+		require.Contains(t, voters, founder)
+		for _, first := range ids { // some nodes may not have answered: the first one founds
+			voters, founder = votersAt(self, first, len(ids)-1)
+			require.Equal(t, first, founder)
+			require.Contains(t, voters, first)
+		}
+	}
 }
 
 // TestANodeAsksTheMembersOfTheFirstGroup checks that a node which joined the first group asks its members for the leader

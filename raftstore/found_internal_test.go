@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/membership"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -141,4 +143,43 @@ func deafPort(t *testing.T, dialed chan<- string) *peer.Port {
 	}, func(conn net.Conn, _ peer.Identity) { conn.Close() })
 	require.NoError(t, err)
 	return port
+}
+
+// leaderAt are peers with a connection to one of them, the leader.
+type leaderAt struct {
+	membership.Peers
+	client *peer.Client
+}
+
+func (l leaderAt) Client(string) *peer.Client { return l.client }
+
+// TestAnOrderWithoutAnAnswerMayBeDone checks that a follower reports an order as possibly carried out if the answer of
+// the leader was lost, and as certainly not carried out if the order could not be sent.
+func TestAnOrderWithoutAnAnswerMayBeDone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	hub := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
+	as := func(id string) peer.PortConfig {
+		return peer.PortConfig{
+			Self: func() peer.Identity { return peer.Identity{NodeID: id} }, Logger: slog.New(slog.DiscardHandler),
+		}
+	}
+	_, err = hub.Open(0, as("b"), func(conn net.Conn, _ peer.Identity) {
+		_, _ = conn.Read(make([]byte, 1)) // the order has arrived
+		conn.Close()
+	})
+	require.NoError(t, err)
+	n := newBareNode(t)
+	client := peer.NewClient(deafPort(t, nil), l.Addr().String(), "")
+	n.membership.Peers = leaderAt{n.membership.Peers, client}
+	require.Equal(t, limiter.ErrClusterDown, n.Promote("c"))
+	client.Close()
+
+	dialer := peer.NewDialer(peer.HubConfig{Logger: slog.New(slog.DiscardHandler)}, as("a"))
+	t.Cleanup(func() { require.NoError(t, dialer.Close()) })
+	client = peer.NewClient(dialer, l.Addr().String(), "")
+	t.Cleanup(client.Close)
+	t.Cleanup(func() { require.NoError(t, hub.Close()) })
+	n.membership.Peers = leaderAt{n.membership.Peers, client}
+	require.Equal(t, limiter.ErrUnknownOutcome, n.Promote("c"))
 }

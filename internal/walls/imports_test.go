@@ -174,6 +174,11 @@ var walls = []wall{
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
 			"raftstore/wire",
 		"replicates the engine; protocols are built on it"},
+	{"raftstore/internal/away",
+		"engine engine/hashslot limiter raftstore/internal/calls raftstore/internal/host " +
+			"raftstore/internal/membership raftstore/internal/pipeline raftstore/internal/queue " +
+			"raftstore/internal/timers raftstore/peer raftstore/wire",
+		"reaches the groups of which a node has no replica"},
 	{"raftstore/internal/budget", "", "divides the memory bound of a host among its groups"},
 	{"raftstore/internal/calls",
 		"limiter raftstore/internal/failure",
@@ -263,10 +268,9 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/placement", "", "decides where replicas are, and reads and moves nothing"},
 	{"raftstore/router",
-		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
-			"raftstore/internal/calls raftstore/internal/failure raftstore/internal/host " +
-			"raftstore/internal/membership raftstore/internal/pipeline raftstore/internal/queue " +
-			"raftstore/internal/timers raftstore/peer raftstore/placement raftstore/wire",
+		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/away " +
+			"raftstore/internal/calls raftstore/internal/detector raftstore/internal/failure " +
+			"raftstore/internal/host raftstore/internal/timers raftstore/peer raftstore/placement",
 		"stands in front of the groups of a node and of those on other nodes, and replicates nothing itself"},
 	{"raftstore/sharedlog", "persistence raftstore/wallog",
 		"gives each group a part of one log, and knows nothing of groups"},

@@ -3,15 +3,18 @@ package router
 import (
 	"fmt"
 	"iter"
+	"time"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/away"
 )
 
 // replica is what this node has of a group: the group, or the reason why it has ended here, or the way to it. Other
 // nodes have a group that has ended here or is away.
 type replica struct {
-	live Group // nil: it has ended, or is away
-	away *away // nil: other nodes are not asked
+	live Group       // nil: it has ended, or is away
+	away *away.Group // nil: other nodes are not asked
 	why  error
 	last limiter.Group // as the node last knew the group, without a leader
 }
@@ -36,6 +39,21 @@ func (r *Router) in(number int, call func(Group) error) error {
 		return err
 	}
 	return call(g)
+}
+
+// reachable is a group, wherever its replicas are.
+type reachable interface {
+	Decide(ops []engine.Op, out []engine.Decision) error
+	DecideAtomic(ops []engine.Op, out []engine.Decision) error
+	Clear() error
+	ClearDatabase(database int) error
+	Advance(d time.Duration) bool
+	Topology() *limiter.Topology
+	ReadIndex() error
+	Backup() (*limiter.Backup, error)
+	AddNode(id, raftAddr string) error
+	RemoveNode(id string) error
+	TransferLeadership(to string) error
 }
 
 // at returns a group, wherever its replicas are.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/away"
 )
 
 // The first group decides the changes of policies and blocks everywhere, and counts them; see engine.OpFollow. A node
@@ -63,8 +64,8 @@ func (r *Router) bringAnywhere(g reachable, want *engine.SharedItems) error {
 	switch g := g.(type) {
 	case Group:
 		return r.bring(g, want)
-	case *away:
-		return g.follow(want.Version)
+	case *away.Group:
+		return g.Follow(want.Version)
 	}
 	panic("router: a group that is neither here nor away")
 }

@@ -1,20 +1,18 @@
 package router
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/away"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/host"
-	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -42,10 +40,10 @@ func (n *Node) keepPlaced() {
 			placed = n.openPlaced()
 		}
 		n.enter()
-		n.lent.expire()
+		n.lent.Expire()
 		for _, m := range n.all() {
 			if m.away != nil {
-				m.away.queue.Expire(m.away.maxAge)
+				m.away.Expire()
 			}
 		}
 	}
@@ -60,7 +58,7 @@ func (n *Node) learn() {
 	for _, r := range first.Reports() {
 		for _, led := range r.Leads {
 			if led.Group > 0 && led.Group < len(n.all()) && n.all()[led.Group].away != nil {
-				n.all()[led.Group].away.learn(r.Addr, r.At, led)
+				n.all()[led.Group].away.Learn(r.Addr, r.At, led)
 				n.hearIfRemoved(led.Group)
 			}
 		}
@@ -74,10 +72,9 @@ func (n *Node) hearIfRemoved(group int) {
 	if m.live == nil || node == nil {
 		return
 	}
-	k, t := m.away.known.Load(), node.Topology()
-	isSelf := func(m host.LedMember) bool { return m.ID == t.Self }
-	if t.Leader == "" && k.fresh() && !slices.ContainsFunc(k.Members, isSelf) {
-		node.HearFrom(k.leader)
+	t := node.Topology()
+	if addr, ok := m.away.LeaderWithout(t.Self); ok && t.Leader == "" {
+		node.HearFrom(addr)
 	}
 }
 
@@ -222,71 +219,22 @@ func (n *Node) replace(group int, change func(*replica)) error {
 	return nil
 }
 
-// newAway returns a group that is away.
-func (n *Node) newAway(group int) *away {
-	a := &away{
-		group: group, groups: n.options.Groups, maxAge: n.options.MaxDecisionAge, network: n,
-		queue: queue.New(n.options.MaxValueBytes, n.host.Window), life: n.life, tasks: &n.sending,
-	}
-	a.founders = func() []string {
-		first := n.nodes[0].Load()
-		if first == nil || group >= len(first.Placed()) {
-			return nil
-		}
-		return addressesOf(first.Topology(), first.Placed()[group])
-	}
-	return a
+// newAway returns a group that is away. Until the node learns of the leader, it tries the nodes at the given addresses.
+func (n *Node) newAway(group int, founders func() []string) *away.Group {
+	return away.New(away.Config{
+		Group: group, Groups: n.options.Groups, MaxAge: n.options.MaxDecisionAge, Network: n.clients,
+		MaxValueBytes: n.options.MaxValueBytes, Window: n.host.Window, Life: n.life, Tasks: &n.sending,
+		Founders: founders,
+	})
 }
 
-// hostClients are the connections for calls to other hosts. Operations have one of their own: a host answers a bounded
-// number of calls of a connection at a time, and questions to a group without a leader wait.
-type hostClients struct {
-	mu    sync.Mutex
-	known map[hostClient]*peer.Client
-}
-
-type hostClient struct {
-	addr string
-	asks bool // for questions and orders
-}
-
-// maxHostClients bounds the connections to other hosts. Above it, all are opened anew.
-const maxHostClients = 1024
-
-// Call implements network.
-func (n *Node) Call(ctx context.Context, addr string, payload []byte) (byte, []byte, error) {
-	if addr == n.options.RaftAddr {
-		return 0, nil, peer.ErrNotSent
+// founders returns the addresses of the nodes on which a group was founded.
+func (n *Node) founders(group int) []string {
+	first := n.nodes[0].Load()
+	if first == nil || group >= len(first.Placed()) {
+		return nil
 	}
-	to := hostClient{addr, payload[groupHead-1] != calls.Decide}
-	return n.clients.of(to, n.hosts).Call(ctx, calls.Group, payload)
-}
-
-// of returns the connection to a host.
-func (c *hostClients) of(to hostClient, from *peer.Port) *peer.Client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= maxHostClients && c.known[to] == nil {
-		for _, old := range c.known {
-			go old.Close() // which waits for its reader
-		}
-		clear(c.known)
-	}
-	if c.known == nil {
-		c.known = map[hostClient]*peer.Client{}
-	}
-	if c.known[to] == nil {
-		c.known[to] = peer.NewClient(from, to.addr, "")
-	}
-	return c.known[to]
-}
-
-func (c *hostClients) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, client := range c.known {
-		client.Close()
-	}
+	return addressesOf(first.Topology(), first.Placed()[group])
 }
 
 // serveHosts answers the calls of another host about groups that it lacks, until its connection ends.
@@ -296,14 +244,14 @@ func (n *Node) serveHosts(conn net.Conn, from peer.Identity) {
 
 // answerCall answers a call about a group. calls.NotLeader tells that this node has no replica of it.
 func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte, []byte) {
-	if method != calls.Group || len(payload) < groupHead {
+	group, what, body, ok := away.ReadHead(payload)
+	if method != calls.Group || !ok {
 		return calls.Refused, []byte("this version of weir does not know this call")
 	}
-	group, method, body := int(binary.LittleEndian.Uint16(payload)), payload[2], payload[groupHead:]
 	if group >= len(n.all()) {
 		return calls.Refused, []byte(fmt.Sprintf("there is no group %d", group))
 	}
-	if method == calls.Host {
+	if what == calls.Host {
 		id, err := n.hostReplica(group)
 		return calls.Reply([]byte(id), err)
 	}
@@ -311,15 +259,15 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 	if n.all()[group].live == nil || node == nil {
 		return calls.NotLeader, nil
 	}
-	switch method {
+	switch what {
 	case calls.Rest:
 		return calls.Reply(nil, n.rest(group, node))
 	case calls.Read:
-		return n.answerRead(node, body)
+		return away.Answer(node, &n.lent, body)
 	case calls.Follow:
 		return calls.Reply(nil, n.followTo(node, body))
 	}
-	return node.AnswerGuest(from, method, body)
+	return node.AnswerGuest(from, what, body)
 }
 
 // hostReplica opens a new replica of a group, unless this node has one, and returns its id in the group. The replica
@@ -348,6 +296,22 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 		return "", limiter.ErrTryAgain // until the replica that the group has removed is closed
 	}
 	return node.Topology().Self, nil
+}
+
+// followTo brings a group of this node to a version of the shared items.
+func (n *Node) followTo(g *raftstore.Node, body []byte) error {
+	if len(body) != 8 {
+		return errors.New("a version of the shared items has 8 bytes")
+	}
+	version := binary.LittleEndian.Uint64(body)
+	if g.SharedVersion() >= version {
+		return nil
+	}
+	want, err := n.sharedAt(version)
+	if err != nil {
+		return err
+	}
+	return n.bring(g, want)
 }
 
 // joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node

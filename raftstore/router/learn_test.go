@@ -80,7 +80,7 @@ func TestLearningGroupsEnds(t *testing.T) {
 	o.Join = append(o.Join, c.opts[0].RaftAddr)
 	learned, ok := raftstore.LearnFounding(&o)
 	require.True(t, ok, "the silent node hides the other one")
-	require.Equal(t, 2, learned)
+	require.Equal(t, raftstore.Founding{Groups: 2}, learned)
 
 	o.Join, o.Secret = o.Join[1:], []byte("another")
 	_, ok = raftstore.LearnFounding(&o)

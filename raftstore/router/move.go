@@ -2,11 +2,11 @@ package router
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/away"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/timers"
@@ -79,11 +79,11 @@ func (n *Node) ledBy(group int) (reachable, *limiter.Topology, error) {
 		}
 	}
 	if a == nil {
-		a = n.newAway(group) // the first group, which no other code takes for one that is away
+		// the first group, which no other code takes for one that is away
 		t := n.base().Topology()
-		a.founders = func() []string { return addressesOf(t, []string{t.Leader}) }
+		a = n.newAway(group, func() []string { return addressesOf(t, []string{t.Leader}) })
 	}
-	t, err := a.current()
+	t, err := a.Current()
 	if m.live != nil {
 		return m.live, t, err
 	}
@@ -179,14 +179,14 @@ func (m *moving) add() error {
 
 // tell makes a call about the group to a node, which may be this one.
 func (m *moving) tell(node *limiter.Member, method byte) (answer []byte, err error) {
-	payload := append(binary.LittleEndian.AppendUint16(nil, uint16(m.group)), method)
+	payload := away.Head(m.group, method)
 	if node.ID == m.first.Self {
 		status, answer := m.of.answerCall(peer.Identity{}, calls.Group, payload)
 		return answer, calls.OutcomeOf(status, answer)
 	}
 	ctx, cancel := context.WithTimeout(m.of.life, timers.AdminTimeout)
 	defer cancel()
-	status, answer, err := m.of.Call(ctx, node.RaftAddr, payload)
+	status, answer, err := m.of.clients.Call(ctx, node.RaftAddr, payload)
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
 		return nil, fmt.Errorf("node %q cannot be reached: %w", node.ID, err)

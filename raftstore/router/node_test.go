@@ -201,10 +201,12 @@ func TestATierOfGroups(t *testing.T) {
 		require.NotNil(t, n.Policies().Get([]byte("p")))
 	}
 	require.Eventually(t, func() bool {
-		at, hash := c.nodes[0].Digest()
-		for _, n := range c.nodes[1:] {
-			if i, h := n.Digest(); i != at || h != hash {
-				return false
+		for group := range groups {
+			at, hash := c.nodes[0].Digest(group)
+			for _, n := range c.nodes[1:] {
+				if i, h := n.Digest(group); i != at || h != hash {
+					return false
+				}
 			}
 		}
 		return true

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/away"
 	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
@@ -35,8 +36,8 @@ type Node struct {
 	opening     sync.Mutex                  // held while a replica is opened
 	changing    sync.Mutex                  // held while groups are replaced
 	toldOpening time.Time                   // see openPlaced
-	lent        lent                        // backups that other nodes read
-	clients     hostClients                 // for groups that are away
+	lent        away.Lent                   // backups that other nodes read
+	clients     *away.Clients               // for groups that are away
 	life        context.Context             // of calls about such groups
 	end         context.CancelFunc
 	sending     sync.WaitGroup // of these calls
@@ -61,6 +62,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		resting: make([]atomic.Pointer[time.Time], o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
 	}
+	n.clients = away.NewClients(func() *peer.Port { return n.hosts }, o.RaftAddr)
 	n.life, n.end = context.WithCancel(context.Background())
 	n.options.MaxDecisionAge = cmp.Or(o.MaxDecisionAge, host.DefaultMaxDecisionAge)
 	defer func() {
@@ -97,28 +99,29 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	n.tasks.Go(n.endGroups)
 	if o.Replicas > 0 {
 		for _, m := range groups[1:] {
-			n.sending.Go(m.away.run)
+			n.sending.Go(m.away.Run)
 		}
 		n.tasks.Go(n.keepPlaced)
 	}
 	return n, nil
 }
 
-// openGroup opens a group, unless it had ended or is away. The last stop may have kept the state of a replica that was
-// moved.
+// openGroup opens a group, unless it had ended or is away. It deletes the state of a replica that was moved away, which
+// the last process may not have done.
 func (n *Node) openGroup(group int) (replica, error) {
 	if n.options.Replicas == 0 || group == 0 {
 		return n.openHere(group)
 	}
+	other := n.newAway(group, func() []string { return n.founders(group) })
 	has, err := raftstore.ReplicaIn(n.options, group)
-	if err == nil && has.Removed {
+	if has.Removed {
 		err = raftstore.DropState(n.options, group)
 	}
-	if err != nil || !has.Joined || has.Removed {
-		return replica{away: n.newAway(group)}, err
+	if err != nil || has.Removed || !has.Joined {
+		return replica{away: other}, err
 	}
 	m, err := n.openHere(group)
-	m.away = n.newAway(group)
+	m.away = other
 	return m, err
 }
 
@@ -175,12 +178,12 @@ func (n *Node) Close() error {
 	n.end()
 	for _, m := range n.all() {
 		if m.away != nil {
-			m.away.queue.Close()
+			m.away.Close()
 		}
 	}
 	n.sending.Wait()
-	n.lent.close()
-	n.clients.close()
+	n.lent.Close()
+	n.clients.Close()
 	return n.closeGroups()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/away"
 )
 
 // reads are the reads of a Router. Those of a Router itself are of the groups on this node.
@@ -58,7 +59,7 @@ func (r reads) readable(number int) readable {
 	case m.live != nil && (r.reading == nil || m.away == nil || m.live == r.reading.began[number].live):
 		return m.live
 	case m.away != nil && r.reading != nil && r.reading.err == nil:
-		return awayReads{m.away, r.reading.fail}
+		return m.away.Reading(r.reading.fail)
 	}
 	return nil
 }
@@ -68,8 +69,8 @@ func (r reads) isAway(number int) bool {
 	if number >= len(r.of.all()) {
 		return false
 	}
-	_, away := r.readable(number).(awayReads)
-	return away
+	_, isAway := r.readable(number).(away.Reads)
+	return isAway
 }
 
 // each visits the groups that are read, with their numbers.
@@ -137,11 +138,11 @@ func (r reads) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 				visit(key, a)
 			}
 		})
-		_, away := g.(awayReads)
+		_, isAway := g.(away.Reads)
 		if own == 0 {
 			number++
 		}
-		if count <= 0 || away || r.isAway(number) {
+		if count <= 0 || isAway || r.isAway(number) {
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/away"
 )
 
 // viewAge is how long Topology returns the same description. Every pipeline may call Topology, and a new description
@@ -243,7 +244,7 @@ func (r *Router) AddNode(id, raftAddr string) error {
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
 func (r *Router) current(group int) (reachable, *limiter.Topology, error) {
 	if a := r.all()[group].away; a != nil && r.Group(group) == nil {
-		t, err := a.current()
+		t, err := a.Current()
 		return a, t, err
 	}
 	g, err := r.group(group)
@@ -374,9 +375,9 @@ func (r *Router) TransferGroup(group int, to string) error {
 	}
 	return r.reach(group, func(g reachable) error {
 		t := g.Topology()
-		if a, ok := g.(*away); ok { // a report may be a second old
+		if a, ok := g.(*away.Group); ok { // a report may be a second old
 			var err error
-			if t, err = a.current(); err != nil {
+			if t, err = a.Current(); err != nil {
 				return err
 			}
 		}
@@ -414,14 +415,10 @@ func (r *Router) Snapshot() error {
 	})
 }
 
-// Digest returns a hash of the last applied log indexes of all groups, and a hash of their states. Both are equal on
-// every node once all nodes have applied the same entries of every group.
-func (r *Router) Digest() (index, hash uint64) {
-	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a
-	index, hash = offset, offset
-	for _, g := range r.live() {
-		at, state := g.Digest()
-		index, hash = (index^at)*prime, (hash^state)*prime
+// Digest describes the state of a group; see limiter.Replica.
+func (r *Router) Digest(group int) (index, hash uint64) {
+	if g := r.Group(group); g != nil {
+		return g.Digest()
 	}
-	return index, hash
+	return 0, 0
 }

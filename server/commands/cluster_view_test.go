@@ -194,6 +194,9 @@ func TestRoles(t *testing.T) {
 }
 
 func TestDebugDigest(t *testing.T) {
-	c, _ := clusterClient(t, servertest.NewFakeCluster(), "b", Config{EnableDebug: true})
+	f := servertest.NewFakeCluster()
+	c, _ := clusterClient(t, f, "b", Config{EnableDebug: true})
 	require.Equal(t, "7 abc", c.say("DEBUG DIGEST"))
+	f.Split("b", "a")
+	require.Equal(t, "7 abc 8 abc", c.say("DEBUG DIGEST"))
 }

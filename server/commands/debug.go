@@ -37,10 +37,10 @@ func debugCommand() *command {
 				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock " +
 					"stands still until it is moved, and never goes back.",
 				reply: "GET: the time; SET and ADVANCE: OK."},
-			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state",
+			{name: "DIGEST", arity: 2, summary: "The last entry applied, and a hash of the state",
 				flags: "admin no_multi", run: guard(runDebugDigest),
 				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.",
-				reply:   "The entry's index and the hash, hexadecimal."},
+				reply:   "For each Raft group its index (0: no replica) and hash, hexadecimal."},
 			{name: "REMOVE", arity: 4, syntax: "node group", summary: "Remove a node from one of several Raft groups",
 				flags: "admin no_multi", run: guard(runDebugRemove),
 				details: "The group is a number, from 0. The group ends on the node, which keeps the others.",
@@ -56,10 +56,13 @@ func runDebugDigest(s *Session, _ [][]byte) {
 		s.fail(errNoCluster)
 		return
 	}
-	index, hash := s.srv.Replica.Digest()
-	s.Array(2)
-	s.Int(int64(index))
-	s.Bulk(strconv.FormatUint(hash, 16))
+	groups := len(s.srv.Replica.Topology().Groups)
+	s.Array(2 * groups)
+	for group := range groups {
+		index, hash := s.srv.Replica.Digest(group)
+		s.Int(int64(index))
+		s.Bulk(strconv.FormatUint(hash, 16))
+	}
 }
 
 func runDebugRemove(s *Session, args [][]byte) {

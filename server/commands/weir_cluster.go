@@ -50,8 +50,9 @@ func weirClusterCommand() *command {
 				runClusterRemove),
 			sub("TRANSFER", "[id [GROUP n]]", -2, "Transfer leadership to a node, or to the best candidate",
 				"With several Raft groups the node gets all groups in which it votes, or with `GROUP` the one "+
-					"with this number, counted from 0. Without an id, the node that is asked gives away the groups that it leads. The "+
-					"new leaders keep the groups for 10 minutes. Then the groups spread over the nodes again.",
+					"with this number, counted from 0. Without an id, the node that is asked gives away the groups "+
+					"that it leads. The new leaders keep the groups for 10 minutes. Then the groups spread over the "+
+					"nodes again.",
 				runClusterTransfer),
 			moveCommand(sub("MOVE", "group from to", 5, "Move a replica of a group to another node, one step a call",
 				"For a cluster that was founded with `--replicas`. Each call looks at the group and makes the next "+

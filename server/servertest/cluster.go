@@ -288,14 +288,15 @@ func (r *FakeReplica) MoveReplica(group int, from, to string) (limiter.Move, err
 	defer r.mu.Unlock()
 	return r.Step, err
 }
-func (r *FakeReplica) LeaderOf(slot uint16) string  { return r.Topology().GroupOf(slot).Leader }
-func (r *FakeReplica) Digest() (index, hash uint64) { return 7, 0xabc }
-func (r *FakeReplica) Snapshot() error              { return r.do("snapshot") }
-func (f *FakeCluster) Node(id string) *FakeReplica  { return &FakeReplica{FakeCluster: f, ID: id} }
-func (f *FakeCluster) SetAge(d time.Duration)       { f.mu.Lock(); f.old = d; f.mu.Unlock() }
-func (f *FakeCluster) SetDown(err error)            { f.mu.Lock(); f.down = err; f.mu.Unlock() }
-func (f *FakeCluster) SetFail(err error)            { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
-func (f *FakeCluster) Asked() []string              { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
+func (r *FakeReplica) Digest(group int) (index, hash uint64) { return uint64(7 + group), 0xabc }
+
+func (r *FakeReplica) LeaderOf(slot uint16) string { return r.Topology().GroupOf(slot).Leader }
+func (r *FakeReplica) Snapshot() error             { return r.do("snapshot") }
+func (f *FakeCluster) Node(id string) *FakeReplica { return &FakeReplica{FakeCluster: f, ID: id} }
+func (f *FakeCluster) SetAge(d time.Duration)      { f.mu.Lock(); f.old = d; f.mu.Unlock() }
+func (f *FakeCluster) SetDown(err error)           { f.mu.Lock(); f.down = err; f.mu.Unlock() }
+func (f *FakeCluster) SetFail(err error)           { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
+func (f *FakeCluster) Asked() []string             { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
 
 // Addr returns the address at which a started node listens.
 func (f *FakeCluster) Addr(id string) string {

@@ -103,7 +103,7 @@ func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Mill
 func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
 func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }
 func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfer", to) }
-func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
+func (n *clusterNode) Digest(int) (index, hash uint64)    { return 0, 0 }
 func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
 
 var _ limiter.Replica = (*clusterNode)(nil)

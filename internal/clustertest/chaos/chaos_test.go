@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,24 +28,59 @@ func TestGroups(t *testing.T) {
 	everyFault(t, cluster)
 }
 
+// TestSpread moves replicas under faults of the network, in a cluster whose groups are on a part of the nodes. With
+// --replicas in -chaos.args TestChaos injects all other faults there, too.
+func TestSpread(t *testing.T) {
+	skipShort(t)
+	cluster := config(t, tierNodes, *heartbeat)
+	cluster.Args = append(cluster.Args, "--groups", strconv.Itoa(tierGroups), "--replicas", strconv.Itoa(tierReplicas))
+	seed := theSeed()
+	rep := mustPass(t, RunConfig{
+		Cluster:  cluster,
+		Duration: spreadTime,
+		Seed:     seed,
+		Spenders: *spenders,
+		Restless: true, // the run is too short for a judgement
+		Plans:    [][]Step{Plan(seed, spreadTime, SpreadKinds()), Plan(seed, spreadTime, NetworkKinds())},
+	})
+	require.NotZero(t, rep.Moved)
+}
+
+// spreadTime is long enough for some moves.
+const spreadTime = 25 * time.Second
+
+// movesInTurn is how many replicas move while each other kind of fault comes once.
+const movesInTurn = 3
+
 func everyFault(t *testing.T, cluster ClusterConfig) {
 	t.Helper()
-	seed, kinds := theSeed(), ProcessKinds()
+	kinds := ProcessKinds()
 	if cluster.Groups() > 1 {
 		kinds = append(kinds, GroupKinds()...)
 	}
-	rep, err := Run(t.Context(), RunConfig{
+	if cluster.Replicas() > 0 {
+		kinds = append(kinds, slices.Repeat(SpreadKinds(), movesInTurn)...)
+	}
+	seed := theSeed()
+	mustPass(t, RunConfig{
 		Cluster:  cluster,
 		Duration: *duration,
 		Seed:     seed,
 		Spenders: *spenders,
 		Plans:    [][]Step{Plan(seed, *duration, kinds), Plan(seed, *duration, NetworkKinds())},
-		Logf:     t.Logf,
 	})
+}
+
+// mustPass checks that a run has no violation.
+func mustPass(t *testing.T, cfg RunConfig) *Report {
+	t.Helper()
+	cfg.Logf = t.Logf
+	rep, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Log(rep)
 	require.Zero(t, rep.Broken, "repeat the schedule with -chaos.seed=%d -chaos.nodes=%d -chaos.duration=%v", rep.Seed,
 		rep.Nodes, rep.Duration)
+	return rep
 }
 
 // TestStandaloneKillIsFound kills a standalone server, which saves once a second and therefore loses recent grants. The

@@ -1,11 +1,13 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +32,7 @@ type ClusterConfig struct {
 	Binary    string
 	Dir       string        // for data and logs
 	Nodes     int           // 1 is a server without a cluster
+	Founders  int           // the first ones, which found the cluster that the others join; 0: all
 	Heartbeat time.Duration // 0: the server's default
 	Args      []string      // more arguments for every node
 	// OnExit is called when a node ends that the harness did not stop.
@@ -38,12 +41,14 @@ type ClusterConfig struct {
 
 // Cluster is a set of nodes and the network between them.
 type Cluster struct {
-	Nodes  []*Node
-	Mesh   *Mesh
-	Disk   *SmallDisk // of the last node; nil if there is none
-	Groups int        // Raft groups
+	Nodes    []*Node
+	Mesh     *Mesh
+	Disk     *SmallDisk // of the last node; nil if there is none
+	Groups   int        // Raft groups
+	Replicas int        // nodes that have each group; 0: all
 
-	Refused atomic.Int64 // damaged logs that nodes have refused with a reason
+	Refused            atomic.Int64 // damaged logs that nodes have refused with a reason
+	Moved, Interrupted atomic.Int64 // replicas, and kills meanwhile
 
 	closing sync.Once
 }
@@ -57,7 +62,7 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 	}
 	clients, rafts := addrs[:cfg.Nodes], addrs[cfg.Nodes:]
 	mesh, err := newMesh(rafts)
-	c := &Cluster{Mesh: mesh, Groups: cfg.Groups()}
+	c := &Cluster{Mesh: mesh, Groups: cfg.Groups(), Replicas: cfg.Replicas()}
 	if err != nil {
 		return c, err
 	}
@@ -80,8 +85,12 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 func serveArgs(cfg ClusterConfig, n *Node, dial string, rafts []string) []string {
 	args := []string{"serve", "--listen", n.Addr, "--http", "", "--data-dir", n.Dir, "--debug-commands"}
 	if cfg.Nodes > 1 {
-		args = append(args, "--node-id", n.ID, "--raft-addr", n.RaftAddr, "--join", strings.Join(rafts, ","),
-			"--expect", strconv.Itoa(cfg.Nodes), "--test-dial", dial, "--snapshot-bytes", snapshotBytes)
+		founders := rafts[:cmp.Or(cfg.Founders, cfg.Nodes)]
+		args = append(args, "--node-id", n.ID, "--raft-addr", n.RaftAddr, "--join", strings.Join(founders, ","),
+			"--test-dial", dial, "--snapshot-bytes", snapshotBytes)
+		if slices.Contains(founders, n.RaftAddr) {
+			args = append(args, "--expect", strconv.Itoa(len(founders)))
+		}
 		if cfg.Heartbeat > 0 {
 			args = append(args, "--raft-heartbeat", cfg.Heartbeat.String())
 		}

@@ -39,6 +39,10 @@
 // TestShared changes what concerns all groups under faults. There two clients race on each kind of item, and an
 // answered change must be in force in every group.
 //
+// With --replicas R the groups are on a part of the nodes. Then an operator also moves replicas under kills, and gives
+// a group another replica for one that is lost. The nodes that have a group compare their states of it.
+// TestGrowAndShrink grows a cluster, and takes its founders out.
+//
 // # What it leaves to others
 //
 // Tests in fake time with a file system in memory cover power loss, torn writes and disk errors at a chosen operation.

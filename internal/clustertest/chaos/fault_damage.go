@@ -121,11 +121,16 @@ func (h hand) replace(n *Node) error {
 	if err != nil {
 		return err
 	}
-	err = poll(ctx, replaceTimeout, func() bool {
-		return n.Start() == nil && h.whole() // the node ends once, to start again under another id
+	var last error
+	err = poll(ctx, movedWithin, func() bool {
+		last = n.Start() // the node ends once, to start again under another id
+		if last == nil && h.Replicas > 0 {
+			last = h.repair(ctx)
+		}
+		return last == nil && h.whole()
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %s does not join: %w\n%s", ErrNotReplaced, id, err, n.LogTail())
+		return fmt.Errorf("%w: %s does not join: %w: %w\n%s", ErrNotReplaced, id, err, last, n.LogTail())
 	}
 	return nil
 }
@@ -141,8 +146,13 @@ func (h hand) whole() bool {
 	return true
 }
 
-// wholeAt reports whether a node says that every node is a voter of every group.
+// wholeAt reports whether a node says that every node is a voter of every group, or, if the groups are on a part of the
+// nodes, that all nodes are up and each group has its voters.
 func (h hand) wholeAt(i int) bool {
+	if h.Replicas > 0 {
+		s, err := h.Nodes[i].status()
+		return err == nil && s.allUp(len(h.Nodes)) && s.whole(h.Groups, h.Replicas)
+	}
 	info, err := h.Nodes[i].Ask(askTimeout, "INFO")
 	return err == nil && strings.Contains(fmt.Sprint(info), fmt.Sprintf("raft_voters:%d\r\n", len(h.Nodes)))
 }

@@ -17,17 +17,23 @@ const loadClients = 16
 var ErrNotAlone = errors.New("a removed group did not end alone")
 
 // Groups returns the number of Raft groups that the arguments of the nodes name.
-func (c ClusterConfig) Groups() int {
+func (c ClusterConfig) Groups() int { return c.number("--groups", 1) }
+
+// Replicas returns the number of nodes that have each group; 0: every node has every group.
+func (c ClusterConfig) Replicas() int { return c.number("--replicas", 0) }
+
+// number returns the value of a flag in the arguments of the nodes.
+func (c ClusterConfig) number(flag string, without int) int {
 	for i, arg := range c.Args {
 		name, value, joined := strings.Cut(arg, "=")
-		if name == "--groups" && !joined && i+1 < len(c.Args) {
+		if name == flag && !joined && i+1 < len(c.Args) {
 			value = c.Args[i+1]
 		}
-		if n, err := strconv.Atoi(value); name == "--groups" && err == nil {
+		if n, err := strconv.Atoi(value); name == flag && err == nil {
 			return n
 		}
 	}
-	return 1
+	return without
 }
 
 // loadGroup keeps the leader of one group busy, so that this group is slow and the others share its machine.
@@ -57,6 +63,9 @@ func (h hand) loadGroup(ctx context.Context) error {
 // removeGroup removes a node from one group. The node must end this group alone. Then the whole node is replaced, and
 // must end once. The group is not the first one: a node that is no member of the first group is removed from all.
 func (h hand) removeGroup(ctx context.Context) error {
+	if h.Replicas > 0 {
+		return h.removeReplica(ctx)
+	}
 	n, group := h.Nodes[h.anyone()], 1+h.rng.IntN(h.Groups-1)
 	if err := poll(ctx, replaceTimeout, h.whole); err != nil {
 		return nil // the run is over: no node may be lost while another has no vote

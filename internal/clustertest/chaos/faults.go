@@ -40,6 +40,12 @@ const (
 	RemoveGroup Kind = "remove-group"
 )
 
+// MoveReplica is the fault of a cluster whose groups are on a part of the nodes.
+const MoveReplica Kind = "move"
+
+// SpreadKinds join the track of ProcessKinds in a cluster whose groups are on a part of the nodes.
+func SpreadKinds() []Kind { return []Kind{MoveReplica} }
+
 // GroupKinds join the track of ProcessKinds in a cluster with several groups. RemoveGroup replaces a node, so no
 // process fault may happen at the same time.
 func GroupKinds() []Kind { return []Kind{CutPair, LoadGroup, RemoveGroup} }
@@ -82,6 +88,7 @@ var faults = map[Kind]func(context.Context, hand) error{
 	CutPair:     func(ctx context.Context, h hand) error { return h.cut(ctx, h.oneWayPair) },
 	LoadGroup:   func(ctx context.Context, h hand) error { return h.loadGroup(ctx) },
 	RemoveGroup: func(ctx context.Context, h hand) error { return h.removeGroup(ctx) },
+	MoveReplica: func(ctx context.Context, h hand) error { return h.moveReplica(ctx) },
 
 	Partition:     func(ctx context.Context, h hand) error { return h.cut(ctx, h.halves) },
 	PartitionOne:  func(ctx context.Context, h hand) error { return h.cut(ctx, h.oneWay) },

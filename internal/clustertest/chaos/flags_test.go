@@ -18,7 +18,7 @@ var (
 	duration = flag.Duration("chaos.duration", time.Minute,
 		"how long TestChaos lets clients work while it breaks things")
 	seed      = flag.Uint64("chaos.seed", 0, "seed of the schedule; 0 takes one from the clock and prints it")
-	nodes     = flag.Int("chaos.nodes", 3, "nodes of the cluster, 3 or 5")
+	nodes     = flag.Int("chaos.nodes", 3, "nodes of the cluster")
 	heartbeat = flag.Duration("chaos.heartbeat", 200*time.Millisecond,
 		"--raft-heartbeat of the nodes, but in TestFailover")
 	pauses = flag.Int("chaos.pauses", 10, "how often TestPauses pauses the leader")
@@ -30,6 +30,9 @@ var (
 		"how often TestShared pauses or kills a node while clients change what all groups share")
 	moved = flag.Int("chaos.moves", 8,
 		"how many replicas TestMovesUnderKills moves; with 16 each victim is killed after each step of a move")
+	grown = flag.Int("chaos.grown", 4, "groups of TestGrowAndShrink, a power of two")
+	calm  = flag.Duration("chaos.calm", 2*time.Second,
+		"how long TestGrowAndShrink measures decisions before moves and after them")
 	founded   = flag.Int("chaos.founded", 2, "clusters that TestFoundingUnderKills founds")
 	spenders  = flag.Int("chaos.spenders", 2, "clients of TestChaos and TestGroups that cross thresholds; 0: none")
 	mutations = flag.Bool(

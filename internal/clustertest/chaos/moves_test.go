@@ -50,8 +50,10 @@ var moveVictims = []string{"source", "target", "leader", "operator"}
 type tier struct {
 	*testing.T
 	cluster *Cluster
+	nodes   []*Node // of the cluster now; clients work on these
 	rng     *rand.Rand
 	tally   Tally
+	times   times
 	books   [tierKeys]struct{ allowed, unknown atomic.Int64 }
 	refused atomic.Pointer[string] // a reply that no request should get
 	hits    map[string]int         // kills, by victim and step
@@ -61,8 +63,16 @@ type tier struct {
 func startTier(t *testing.T) *tier {
 	t.Helper()
 	skipShort(t)
-	cfg := config(t, tierNodes, *heartbeat)
-	cfg.Args = append(cfg.Args, "--groups", strconv.Itoa(tierGroups), "--replicas", strconv.Itoa(tierReplicas))
+	m := prepareTier(t, config(t, tierNodes, *heartbeat), tierGroups)
+	require.NoError(t, m.cluster.StartAll())
+	m.nodes = m.cluster.Nodes
+	return m
+}
+
+// prepareTier makes a tier whose nodes do not run yet.
+func prepareTier(t *testing.T, cfg ClusterConfig, groups int) *tier {
+	t.Helper()
+	cfg.Args = append(cfg.Args, "--groups", strconv.Itoa(groups), "--replicas", strconv.Itoa(tierReplicas))
 	cfg.OnExit = func(n *Node, err error) { t.Errorf("%s %v: %v\n%s", n.ID, ErrExited, err, n.LogTail()) }
 	s := theSeed()
 	t.Logf("-chaos.seed=%d", s)
@@ -73,14 +83,19 @@ func startTier(t *testing.T) *tier {
 		t.Cleanup(m.cluster.Close)
 	}
 	require.NoError(t, err)
-	require.NoError(t, m.cluster.StartAll())
 	return m
 }
 
-// load lets clients take units until stop is called.
+// load lets clients take units at the nodes of the cluster until stop is called. Those of an earlier load end.
 func (m *tier) load() {
+	if m.stop != nil {
+		m.stop()
+	}
 	ctx, cancel := context.WithCancel(m.Context())
-	w := &Workload{start: time.Now(), seed: m.rng.Uint64(), addrs: m.cluster.Addrs()}
+	w := &Workload{start: time.Now(), seed: m.rng.Uint64()}
+	for _, n := range m.nodes {
+		w.addrs = append(w.addrs, n.Addr)
+	}
 	var all sync.WaitGroup
 	for id := range tierClients {
 		c := w.client(id, patientTimeout)
@@ -106,6 +121,7 @@ func (m *tier) take(c *Client, key int) {
 		m.books[key].unknown.Add(1)
 	case len(n) > 1 && n[0] == 1:
 		m.books[key].allowed.Add(1)
+		m.times.add(time.Duration(a.ReturnNs - a.CallNs))
 	case a.Outcome != NotApplied:
 		said := fmt.Sprint(a.Outcome, ": ", a.Reply)
 		m.refused.Store(&said)
@@ -119,17 +135,17 @@ func (m *tier) judge() {
 	if said := m.refused.Load(); said != nil {
 		require.Fail(m, "a unit was refused", *said)
 	}
-	for _, n := range m.cluster.Nodes {
+	for _, n := range m.nodes {
 		require.NoError(m, n.AwaitReady(m.Context()))
 	}
 	var allowed, counted, unknown int64
 	for key := range tierKeys {
 		b := &m.books[key]
-		for _, n := range m.cluster.Nodes {
+		for _, n := range m.nodes {
 			got := m.counted(n, key)
 			require.GreaterOrEqual(m, got, b.allowed.Load(), "%s lost units of %s", n.ID, unitsKey(key))
 			require.LessOrEqual(m, got, b.allowed.Load()+b.unknown.Load(), "%s counts %s twice", n.ID, unitsKey(key))
-			if n == m.cluster.Nodes[0] {
+			if n == m.nodes[0] {
 				counted += got
 			}
 		}
@@ -157,66 +173,21 @@ func (m *tier) counted(n *Node, key int) (units int64) {
 	return units
 }
 
-type tierNode struct {
-	ID string
-	Up bool
-}
-
-// tierStatus is what weir cluster status --json prints.
-type tierStatus struct {
-	Nodes  []tierNode
-	Groups []struct {
-		Leader   string
-		Replicas []struct {
-			ID    string
-			Voter bool
-		}
-	}
-}
-
-// weir runs a command of an operator at a node.
-func (m *tier) weir(n *Node, args ...string) (string, error) {
-	cmd := exec.CommandContext(m.Context(), program(m.T), append(args, "--addr", n.Addr)...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("weir %v: %w: %s", args, err, said.String())
-	}
-	return string(out), err
-}
-
-func (m *tier) status(n *Node) (s tierStatus, err error) {
-	out, err := m.weir(n, "cluster", "status", "--json")
-	return s, errors.Join(err, json.Unmarshal([]byte(out), &s))
-}
-
-// members returns the nodes that have a replica of a group, in their order, and its leader.
-func (s *tierStatus) members(group int) (ids []string, leader string, whole bool) {
-	g := s.Groups[group]
-	whole = g.Leader != "" && len(g.Replicas) == tierReplicas
-	for _, r := range g.Replicas {
-		ids, whole = append(ids, r.ID), whole && r.Voter
-	}
-	slices.Sort(ids)
-	return ids, g.Leader, whole
-}
-
 // whole waits until every node sees R voters and a leader of each group, and the same ones. It returns what they see.
 func (m *tier) whole(when string) (s tierStatus) {
 	m.Helper()
 	last := ""
 	err := poll(m.Context(), settledWithin, func() bool {
 		seen := map[string]bool{}
-		for _, n := range m.cluster.Nodes {
+		for _, n := range m.nodes {
 			var err error
-			if s, err = m.status(n); err != nil {
+			if s, err = n.status(); err != nil {
 				last = fmt.Sprint(n.ID, ": ", err)
 				return false
 			}
 			var all []string
 			for group := range s.Groups {
-				ids, _, whole := s.members(group)
+				ids, _, whole := s.members(group, tierReplicas)
 				if all = append(all, fmt.Sprint(ids)); !whole {
 					last = fmt.Sprintf("%s sees group %d as %+v", n.ID, group, s.Groups[group])
 					return false
@@ -232,25 +203,17 @@ func (m *tier) whole(when string) (s tierStatus) {
 }
 
 func (m *tier) node(id string) *Node {
-	given, _, _ := strings.Cut(id, "~")
-	i := slices.IndexFunc(m.cluster.Nodes, func(n *Node) bool { return n.ID == given })
-	require.GreaterOrEqual(m, i, 0, id)
-	return m.cluster.Nodes[i]
+	n := m.cluster.with(id)
+	require.NotNil(m, n, id)
+	return n
 }
 
-func (m *tier) anyone() *Node { return m.cluster.Nodes[m.rng.IntN(tierNodes)] }
-
-// move is a move that an operator makes.
-type move struct {
-	group    int
-	from, to string
-}
+func (m *tier) anyone() *Node { return m.nodes[m.rng.IntN(len(m.nodes))] }
 
 // operate runs weir cluster move at a node. It calls heard with each line that the command prints, and with a function
 // that kills the command.
 func (m *tier) operate(at *Node, v move, heard func(line string, kill func())) error {
-	cmd := exec.CommandContext(m.Context(), program(m.T), "cluster", "move", "--addr", at.Addr, strconv.Itoa(v.group),
-		v.from, v.to)
+	cmd := exec.CommandContext(m.Context(), at.binary, append(v.args(), "--addr", at.Addr)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -299,7 +262,7 @@ func (m *tier) begin(v move) {
 // plan returns a move of a group whose leader gives its replica away, or, if none of them shall, another member.
 func (m *tier) plan(group int, leads bool) (v move, leader string) {
 	s := m.whole("before a move")
-	ids, leader, _ := s.members(group)
+	ids, leader, _ := s.members(group, tierReplicas)
 	v = move{group: group, from: leader}
 	for !leads && v.from == leader {
 		v.from = ids[m.rng.IntN(len(ids))]
@@ -361,7 +324,7 @@ func (m *tier) breakMove(number int) {
 	m.finish(v)
 	require.NoError(m, m.cluster.StartAll())
 	s := m.whole("after a move")
-	ids, _, _ := s.members(v.group)
+	ids, _, _ := s.members(v.group, tierReplicas)
 	require.Contains(m, ids, v.to, "%+v", v)
 	require.NotContains(m, ids, v.from, "%+v", v)
 }
@@ -464,9 +427,8 @@ func TestMovedReplicasLast(t *testing.T) {
 	v, _ := m.plan(1, false)
 	target := m.node(v.to)
 	target.Process().Kill()
-	var said string
 	require.NoError(t, poll(t.Context(), settledWithin, func() bool {
-		s, err := m.status(m.node(v.from))
+		s, err := m.node(v.from).status()
 		return err == nil && slices.Contains(s.Nodes, tierNode{v.to, false})
 	}))
 	err := m.operate(m.node(v.from), v, nil)
@@ -502,22 +464,21 @@ func TestMovedReplicasLast(t *testing.T) {
 
 	lost := m.anyone()
 	m.rejoin(lost)
-	file := filepath.Join(filepath.Dir(lost.Dir), "plan.json")
-	// A plan that was made while a node did not know of the removal yet is refused, and made again.
-	require.Eventually(t, func() bool {
-		if said, err = m.weir(m.cluster.Nodes[0], "cluster", "plan", "--json"); err == nil {
-			require.NoError(t, os.WriteFile(file, []byte(said), 0o600))
-			said, err = m.weir(m.cluster.Nodes[0], "cluster", "apply", file)
-		}
-		return err == nil
-	}, time.Minute, time.Second, "the last plan")
+	// A plan may be made while a node does not know of the removal yet. Then another one follows.
+	require.NoError(t, poll(t.Context(), settledWithin, func() bool {
+		_, err = m.cluster.Nodes[0].carryOutPlan(t.Context())
+		return err == nil && !slices.ContainsFunc(m.nodes, func(n *Node) bool {
+			s, err := n.status()
+			return err != nil || !s.whole(tierGroups, tierReplicas)
+		})
+	}), "the last plan: %v", &err)
 	m.whole("after the loss of a disk")
 	m.judge()
 }
 
 func membersOf(s tierStatus) (all [][]string) {
 	for group := range s.Groups {
-		ids, _, _ := s.members(group)
+		ids, _, _ := s.members(group, tierReplicas)
 		all = append(all, ids)
 	}
 	return all
@@ -534,12 +495,12 @@ func (m *tier) rejoin(n *Node) {
 	m.loseDisk(n)
 	var last error
 	require.NoError(m, poll(m.Context(), settledWithin, func() bool {
-		_, last = m.weir(other, "cluster", "remove", n.ID)
+		_, last = other.weir(m.Context(), "cluster", "remove", n.ID)
 		return last == nil
 	}), "%v", &last)
 	require.NoError(m, poll(m.Context(), settledWithin, func() bool { // the first start ends with a new id
 		require.NoError(m, n.Start())
-		s, err := m.status(other)
+		s, err := other.status()
 		return err == nil && slices.ContainsFunc(s.Nodes, func(o tierNode) bool {
 			return strings.HasPrefix(o.ID, n.ID+"~") && o.Up
 		})

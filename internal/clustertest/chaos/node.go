@@ -120,20 +120,26 @@ func isMaster(reply any) bool {
 	return ok && len(items) > 0 && items[0] == "master"
 }
 
-// Digest asks the node for its applied index and the hash of its state there.
-func (n *Node) Digest() (ledger.Digest, error) {
+// Digests asks the node for the applied index of each group that it has, and the hash of the group's state there.
+func (n *Node) Digests() (all []ledger.Digest, err error) {
 	reply, err := n.Ask(askTimeout, "DEBUG", "DIGEST")
 	if err != nil {
-		return ledger.Digest{}, err
+		return nil, err
 	}
 	items, ok := reply.([]any)
-	if !ok || len(items) != 2 {
-		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
+	if !ok || len(items) == 0 || len(items)%2 != 0 {
+		return nil, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
 	}
-	index, ok1 := items[0].(int64)
-	hash, ok2 := items[1].(string)
-	if !ok1 || !ok2 {
-		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
+	for i := 0; i < len(items); i += 2 {
+		index, ok1 := items[i].(int64)
+		hash, ok2 := items[i+1].(string)
+		if !ok1 || !ok2 {
+			return nil, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
+		}
+		if index != 0 {
+			all = append(all, ledger.Digest{
+				Node: n.ID, Last: ledger.Applied{Group: i / 2, Index: uint64(index)}, Hash: hash})
+		}
 	}
-	return ledger.Digest{Node: n.ID, Last: ledger.Applied{Index: uint64(index)}, Hash: hash}, nil
+	return all, nil
 }

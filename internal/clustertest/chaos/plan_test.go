@@ -38,7 +38,7 @@ func TestPlanKeepsItsPace(t *testing.T) {
 }
 
 func TestEveryKindIsDone(t *testing.T) {
-	kinds := slices.Concat(ProcessKinds(), NetworkKinds(), GroupKinds())
+	kinds := slices.Concat(ProcessKinds(), NetworkKinds(), GroupKinds(), SpreadKinds())
 	require.Len(t, faults, len(kinds))
 	for _, k := range kinds {
 		require.Contains(t, faults, k)

@@ -17,6 +17,8 @@ type Report struct {
 	Duration   time.Duration
 	Faults     map[Kind]int
 	Refused    int64          // damaged logs that nodes have refused with the reason
+	Moved      int64          // replicas
+	Kills      int64          // during moves, of nodes and of the operator's command
 	SelfStops  map[string]int // nodes that stopped by themselves and may be restarted, by reason
 	Skipped    []string       // faults that are not possible on this machine, with the reason
 	Totals     Totals
@@ -46,6 +48,7 @@ func (r *run) report() *Report {
 	r.mu.Unlock()
 	rep := &Report{
 		Seed: r.cfg.Seed, Refused: r.cluster.Refused.Load(), Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration,
+		Moved: r.cluster.Moved.Load(), Kills: r.cluster.Interrupted.Load(),
 		Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
 		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(),
 		Reads: r.work.Reads.Counts(),
@@ -81,6 +84,9 @@ func (r *Report) String() string {
 	line("faults", "%d: %s", sum(r.Faults), ledger.Counts(r.Faults))
 	if damaged := r.Faults[DamageLog]; damaged > 0 {
 		line("damaged logs", "%d, %d of them refused with the reason, and the node replaced", damaged, r.Refused)
+	}
+	if r.Moved > 0 {
+		line("moves", "%d replicas, with %d kills of nodes and of the operator's command", r.Moved, r.Kills)
 	}
 	for _, skipped := range r.Skipped {
 		line("SKIPPED", "%s", skipped)

@@ -68,6 +68,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	if cluster.Groups > 1 {
 		r.work.Books.ByGroup()
 	}
+	r.work.spread = cluster.Replicas > 0
 	if cfg.Spenders > 0 {
 		r.work.Spending = NewSpending(cfg.Spenders, cluster.Groups)
 	}
@@ -122,9 +123,11 @@ func (r *run) storm(ctx context.Context) {
 }
 
 // carryOut runs one plan. A node that does not withstand a fault as specified is a violation, and the plan continues.
+// After a fault that took longer than planned, all others come later by as much, so that the calm between them is kept.
 func (r *run) carryOut(ctx context.Context, plan []Step) {
+	late := time.Duration(0)
 	for _, step := range plan {
-		if sleep(ctx, step.At-time.Since(r.work.start)) != nil {
+		if sleep(ctx, step.At+late-time.Since(r.work.start)) != nil {
 			return
 		}
 		r.cfg.Logf("%v", step)
@@ -132,6 +135,7 @@ func (r *run) carryOut(ctx context.Context, plan []Step) {
 		r.mu.Lock()
 		r.faults[step.Kind]++
 		r.mu.Unlock()
+		late = max(late, time.Since(r.work.start)-step.At-step.For)
 	}
 }
 

@@ -163,11 +163,14 @@ func (s *shared) settle() (differ error) {
 func (s *shared) equalNodes() bool {
 	states := map[string]bool{}
 	for _, n := range s.cluster.Nodes {
-		d, err := n.Digest()
+		digests, err := n.Digests()
+		for i := range digests {
+			digests[i].Node = ""
+		}
 		members, policies := s.answer(n, "SMEMBERS", "blacklist"), s.answer(n, "RL.POLICY", "LIST")
 		keys, _ := s.answer(n, "KEYS", "*").Reply.([]any)
 		uncounted := s.answer(n, "DBSIZE").Reply != int64(len(keys))
-		states[fmt.Sprint(d.Last.Index, d.Hash, err, members.Reply, policies.Reply, len(keys), uncounted)] = true
+		states[fmt.Sprint(digests, err, members.Reply, policies.Reply, len(keys), uncounted)] = true
 		if uncounted {
 			return false
 		}

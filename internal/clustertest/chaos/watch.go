@@ -151,15 +151,15 @@ func (w *Watch) saw(leader bool) {
 	}
 }
 
-// digests adds the digest of a node to Replicas at intervals of digestEvery. It skips a digest that the node does not
+// digests adds the digests of a node to Replicas at intervals of digestEvery. It skips those that the node does not
 // send.
 func (w *Watch) digests(ctx context.Context, n *Node) {
 	for ; ctx.Err() == nil; _ = sleep(ctx, digestEvery) {
-		d, err := n.Digest()
-		switch {
-		case err == nil:
+		all, err := n.Digests()
+		for _, d := range all {
 			w.violations.Add("replicas", w.Replicas.Add(d))
-		case errors.Is(err, errProtocol):
+		}
+		if errors.Is(err, errProtocol) {
 			w.violations.Add("replicas", err)
 			return
 		}

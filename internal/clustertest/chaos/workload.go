@@ -67,6 +67,7 @@ type Workload struct {
 	Reads      Reads
 	Spending   *Spending     // nil: none
 	leads      func() string // address of the known leader; nil: unknown
+	spread     bool          // nodes lack groups, and read them at others
 }
 
 // NewWorkload prepares the clients' work on the nodes with these addresses.

@@ -23,8 +23,9 @@ type disk struct {
 	vfs.FS
 	// broke ends the process. judge calls it where a write to the state images would fail; the package comment says
 	// why.
-	broke func()
-	dead  atomic.Bool // the process has ended: no write fails any more
+	broke   func()
+	removed func(path string) // is called when something was removed; nil: no calls
+	dead    atomic.Bool       // the process has ended: no write fails any more
 
 	mu     sync.Mutex
 	left   int // writes until one fails; 0: no write fails
@@ -48,6 +49,15 @@ func newDisk(mem *vfs.MemFS, broke func()) *disk {
 	d := &disk{broke: broke}
 	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(d.judge))
 	return d
+}
+
+// RemoveAll removes a file or a directory.
+func (d *disk) RemoveAll(path string) error {
+	err := d.FS.RemoveAll(path)
+	if err == nil && d.removed != nil {
+		d.removed(path)
+	}
+	return err
 }
 
 // failAt makes the nth write from now on fail. With sticky all later writes fail too.

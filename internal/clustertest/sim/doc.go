@@ -1,6 +1,6 @@
 // Package sim runs whole clusters in fake time and looks for violated guarantees.
 //
-// A simulation is three or five raftstore.Nodes in one testing/synctest bubble. The nodes are real, and so is the
+// A simulation is three to six raftstore.Nodes in one testing/synctest bubble. The nodes are real, and so is the
 // network transport of the Raft library. The environment of the nodes is simulated:
 //
 //   - a network that delays, holds back and resets (network.go, conn.go)
@@ -10,6 +10,10 @@
 // Clients ask any node, and record each answer with its true time (client.go). Meanwhile a plan drawn from a seed
 // injects faults (plan.go). Then all faults end. Package ledger judges the histories of the clients and the state of
 // the nodes (judge.go).
+//
+// With Config.Replicas the nodes are in zones, and each has replicas of some groups. Operators move replicas, and are
+// interrupted at any step (moves.go). Calls between hosts about groups that are away are in the same simulated network:
+// their connections come from Options.Dialer, as all others.
 //
 // Some races are too rare for chance. A plan forces them with failpoints (failpoint.go): a node waits between two steps
 // while another is elected (fail_races.go), or a process has a false identity (fail_identity.go). The report names the

@@ -9,7 +9,7 @@ import (
 func (s *Simulation) fail() {
 	w, length := s.config.weights, s.config.length
 	if w == nil {
-		w = usual(s.groups()).some(s.rng)
+		w = usual(s.config, s.rng)
 	}
 	if length == 0 {
 		length = usualLength
@@ -65,6 +65,8 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		s.race(kind, rng)
 	case "stolen id", "stolen address", "forged join", "late image":
 		s.masquerade(kind, h, rng)
+	case "move":
+		s.moveReplica(rng)
 	case "remove group":
 		s.removeGroup(hosts, rng)
 	case "add node", "remove node":

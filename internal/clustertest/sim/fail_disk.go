@@ -21,18 +21,22 @@ const (
 // survive on the disks of a majority less one.
 func (s *Simulation) lose(h *host) {
 	p := h.running()
-	if p == nil || p.drain.Load() || s.shrinks() || !s.whole(3) || !h.settled() || s.losing.Swap(true) {
+	if p == nil || p.drain.Load() || s.shrinks() || !s.whole(3) || !h.settled() || s.moving() || s.losing.Swap(true) {
 		return
 	}
-	id := p.node.Topology().Self
+	s.replacing.Store(true)
+	t := p.node.Topology()
+	id := t.Self
 	p.crash("its disk is lost", 0, 0)
 	h.mu.Lock()
 	h.mem, h.lost = vfs.NewCrashableMem(), true
 	h.mu.Unlock()
 	s.tasks.Go(func() {
 		defer s.losing.Store(false)
+		defer s.replacing.Store(false)
 		for range maxLooks {
 			if s.replaced(h, id) {
+				s.refill(t, h)
 				return
 			}
 			time.Sleep(lookAgain)
@@ -52,12 +56,26 @@ func (s *Simulation) whole(least int) bool {
 		}
 		for _, p := range members {
 			nodes := p.group[i].Topology().Nodes
-			if len(nodes) != len(members) || slices.ContainsFunc(nodes, isNonVoter) {
+			if !s.allVote(i, nodes) || len(nodes) != len(members) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// allVote reports whether all members of a group vote. Of the first of several groups with Config.Replicas, so many do.
+func (s *Simulation) allVote(group int, nodes []limiter.Member) bool {
+	followers := 0
+	for _, m := range nodes {
+		if isNonVoter(m) {
+			followers++
+		}
+	}
+	if s.config.Replicas > 0 && group == 0 {
+		return len(nodes)-followers == s.config.Replicas
+	}
+	return followers == 0
 }
 
 func isNonVoter(m limiter.Member) bool { return !m.Voter }
@@ -71,7 +89,8 @@ func (s *Simulation) shrinks() bool {
 	})
 }
 
-// settled reports whether the host's node is a member of every group that votes.
+// settled reports whether the host's node is a member of every group that votes. With Config.Replicas it is a member of
+// every group of which it has a replica.
 func (h *host) settled() bool {
 	p := h.running()
 	if p == nil {
@@ -80,6 +99,9 @@ func (h *host) settled() bool {
 	return !slices.ContainsFunc(p.group, func(g replica) bool {
 		t := g.Topology()
 		self := t.Member(t.Self)
+		if h.sim.config.Replicas > 0 {
+			return t.Self != "" && self == nil
+		}
 		return self == nil || !self.Voter
 	})
 }

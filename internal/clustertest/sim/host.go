@@ -13,6 +13,7 @@ import (
 type host struct {
 	sim      *Simulation
 	id, addr string
+	zone     string
 	clock    *clock
 
 	mu       sync.Mutex

@@ -23,11 +23,15 @@ func (p *process) openLogs(o *raftstore.Options, noSync bool) error {
 		return err
 	}
 	p.logs = logs{l}
-	if o.Groups == 1 {
+	if o.Groups == 1 && o.Replicas == 0 {
 		o.Log = append(o.Log, l)
 		return nil
 	}
 	p.shared = sharedlog.New(func() (sharedlog.Base, error) { return l, nil }, sharedLimits)
+	if o.Replicas > 0 {
+		p.openPlaced(o, broke)
+		return nil
+	}
 	for group := range o.Groups {
 		part, err := p.shared.Part(uint32(group + 1))
 		if err != nil {

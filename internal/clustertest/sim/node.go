@@ -29,12 +29,7 @@ func (g groupOn) Topology() *limiter.Topology {
 	return &limiter.Topology{}
 }
 
-func (g groupOn) Digest() (index, hash uint64) {
-	if one := g.node.Group(g.number); one != nil {
-		return one.Digest()
-	}
-	return 0, 0
-}
+func (g groupOn) Digest() (index, hash uint64) { return g.node.Digest(g.number) }
 
 func (g groupOn) Shared() *engine.SharedItems {
 	if one := g.node.Group(g.number); one != nil {

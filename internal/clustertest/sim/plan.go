@@ -21,15 +21,33 @@ var everything = weights{
 	"stolen id": 3, "stolen address": 3, "forged join": 3, "late image": 3,
 }
 
-// usual returns the usual mix of a run. Only a cluster with several groups can lose one.
-func usual(groups int) weights {
-	if groups == 1 {
-		return everything
+// moves is the mix of half of the runs with Config.Replicas. Most faults are those of the moves themselves, which would
+// otherwise seldom get to their last steps.
+var moves = weights{"move": 12, "add node": 1, "snapshot": 2, "transfer": 2, "crash": 1, "orderly restart": 1,
+	"lost disk": 1}
+
+// usual draws the kinds of a run from the usual mix. Only a cluster with several groups can lose one, and only one with
+// Config.Replicas moves replicas.
+func usual(c Config, rng *rand.Rand) weights {
+	w := everything
+	switch {
+	case c.Replicas > 0 && c.Seed/2%2 == 0: // with either number of nodes
+		return moves
+	case c.Replicas > 0:
+		w = maps.Clone(w)
+		delete(w, "remove node") // its groups would lack a replica for long
+		w = w.some(rng)
+		w["move"] = moveWeight
+		return w
+	case c.Groups > 1:
+		w = maps.Clone(w)
+		w["remove group"] = 3
 	}
-	w := maps.Clone(everything)
-	w["remove group"] = 3
-	return w
+	return w.some(rng)
 }
+
+// moveWeight is about a quarter of the weights of a run.
+const moveWeight = 25
 
 // some keeps about half of the kinds, because faults hide each other. Different runs therefore test different faults.
 func (w weights) some(rng *rand.Rand) weights {

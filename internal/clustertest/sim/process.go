@@ -59,13 +59,16 @@ func (p *process) open() (err error) {
 		Logger:  s.logger.With(slog.String("node", h.id)),
 		OnFatal: p.fatal, Faults: s.config.Faults,
 		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Failpoint: p.failpoint,
-		Groups: s.groups(),
+		Groups: s.groups(), Replicas: s.config.Replicas, Zone: h.zone,
 	}
 	if err := p.openLogs(&o, s.config.Faults.Has(faults.NoSync)); err != nil {
 		return err
 	}
 	if p.node, p.group, err = openNode(o); err != nil {
 		return errors.Join(err, p.closeLogs())
+	}
+	if o.Replicas > 0 {
+		_ = p.shared.DropClosed() // as a node with a log of its own does; a log that fails ends the node by itself
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Report struct {
 	// followed an answered change.
 	SharedCompared, SharedAnswers int
 	Budgets                       map[string]int // alternatives, extensions, reports and thresholds
+	Moves                         map[string]int // of replicas, by their ends; and the faults during moves, by step
 	Leaks                         int            // processes that could not be closed
 	Recovery                      time.Duration
 	Violations                    []string
@@ -36,7 +37,7 @@ type Report struct {
 // NewReport returns an empty report for one run.
 func NewReport() *Report {
 	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{},
-		Budgets: map[string]int{}}
+		Budgets: map[string]int{}, Moves: map[string]int{}}
 }
 
 // Judge runs the checks that cannot run in the bubble.
@@ -88,10 +89,35 @@ func (r *Report) leak() {
 	r.Leaks++
 }
 
+// moved counts a move that an operator has left, and the fault that hit it.
+func (r *Report) moved(m lastMove, i interruption, hit bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case m.done:
+		r.Moves["done"]++
+	case m.begun:
+		r.Moves["left unfinished"]++
+	default:
+		r.Moves["refused"]++
+	}
+	if hit {
+		r.Moves[i.victim+" / "+i.step]++
+	}
+}
+
+// finished counts a move that was repeated in the end.
+func (r *Report) finished() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Moves["finished in the end"]++
+}
+
 // Add adds another report's numbers.
 func (r *Report) Add(o *Report) {
 	if r.Faults == nil {
-		r.Faults, r.Fatals, r.Guards, r.Budgets = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+		n := NewReport()
+		r.Faults, r.Fatals, r.Guards, r.Budgets, r.Moves = n.Faults, n.Fatals, n.Guards, n.Budgets, n.Moves
 	}
 	r.Seeds += o.Seeds
 	r.Decisions += o.Decisions
@@ -114,6 +140,9 @@ func (r *Report) Add(o *Report) {
 	for k, n := range o.Budgets {
 		r.Budgets[k] += n
 	}
+	for k, n := range o.Moves {
+		r.Moves[k] += n
+	}
 	for k, n := range o.Guards {
 		r.Guards[k] += n
 	}
@@ -129,8 +158,9 @@ func (r *Report) Story() string {
 // String formats the report for reading.
 func (r *Report) String() string {
 	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state "+
-		"comparisons, slowest recovery %v, %d not closed, %d violations\nbudgets: %s\nfaults: %s\n"+
+		"comparisons, slowest recovery %v, %d not closed, %d violations\nbudgets: %s\nmoves: %s\nfaults: %s\n"+
 		"stopped themselves: %s\n%s",
 		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks,
-		len(r.Violations), ledger.Counts(r.Budgets), ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
+		len(r.Violations), ledger.Counts(r.Budgets), ledger.Counts(r.Moves),
+		ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
 }

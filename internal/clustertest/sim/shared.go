@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
 )
 
 // A run with Config.shared changes what all groups share. Clients race on the blocks and policies of sharedNames. Each
@@ -287,20 +288,20 @@ func (s *Simulation) agreeOnShared() {
 	c := &client{sim: s, number: clients, rng: s.rng}
 	var lens []int64
 	for _, p := range s.members() {
-		keys := map[string]bool{}
+		state, keys := s.reading(p), map[string]bool{}
 		for cursor, more := uint64(0), true; more; more = cursor != 0 {
-			cursor = p.node.Scan(cursor, 100, func(key []byte, _ engine.Algorithm) { keys[string(key)] = true })
+			cursor = state.Scan(cursor, 100, func(key []byte, _ engine.Algorithm) { keys[string(key)] = true })
 		}
-		for _, key := range p.node.BlocksEverywhere().Keys() {
+		for _, key := range state.BlocksEverywhere().Keys() {
 			keys[key] = true
 		}
-		if lens = append(lens, p.node.Len(0), int64(len(keys))); len(slices.Compact(slices.Clone(lens))) > 1 {
+		if lens = append(lens, state.Len(0), int64(len(keys))); len(slices.Compact(slices.Clone(lens))) > 1 {
 			s.violation("DBSIZE and the numbers of keys differ: %v", lens)
 		}
 		for i := range sharedNames {
-			blocked := p.node.BlocksEverywhere().Has([]byte(raceKey(i)))
+			blocked := state.BlocksEverywhere().Has([]byte(raceKey(i)))
 			for _, name := range c.inGroups("|" + raceKey(i)) {
-				info, _ := p.node.Inspect([]byte(name))
+				info, _ := state.Inspect([]byte(name))
 				out, err := p.ask([]engine.Op{{Key: []byte(name), Limit: limitOf("n")}}, false)
 				if err != nil || out[0].Status != engine.OK {
 					s.violation("%s: no answer: %v", name, err)
@@ -318,11 +319,20 @@ func (s *Simulation) sameVersions() bool {
 	members := s.members()
 	for _, p := range members {
 		first := members[0].group[0].Shared()
-		for _, g := range p.group {
-			if shared := g.Shared(); shared == nil || first == nil || shared.Version != first.Version {
+		for i, g := range p.group {
+			shared := g.Shared()
+			if s.config.Replicas > 0 && p.node.Topology().Groups[i].Away {
+				continue
+			}
+			if shared == nil || first == nil || shared.Version != first.Version {
 				return false
 			}
 		}
 	}
 	return len(members) > 0
+}
+
+// reading returns the state of all groups as one node reads it.
+func (s *Simulation) reading(p *process) limiter.State {
+	return p.node.Reading(func(err error) { s.violation("a read at %s failed: %v", p.host.id, err) })
 }

@@ -22,9 +22,11 @@ import (
 type Config struct {
 	Seed   uint64
 	Nodes  int
-	Groups int        // Raft groups; 0: one
-	Faults faults.Set // mistakes that the run must detect
-	Logger *slog.Logger
+	Groups int // Raft groups; 0: one
+	// Replicas is the number of nodes that have a replica of each group; 0: every node has one of every group.
+	Replicas int
+	Faults   faults.Set // mistakes that the run must detect
+	Logger   *slog.Logger
 
 	// refundsWithoutID is a mistake of clients: they repeat a refund without an ID.
 	refundsWithoutID bool
@@ -43,6 +45,8 @@ const (
 	settleIn = time.Second
 	// clients is the number of concurrent clients.
 	clients = 6
+	// zones is the number of zones that the machines are in, in turn.
+	zones = 3
 )
 
 // Simulation is one run.
@@ -60,6 +64,11 @@ type Simulation struct {
 
 	mu    sync.Mutex
 	hosts []*host
+
+	moves     []lastMove // by group
+	operators sync.WaitGroup
+	healed    atomic.Bool // operators must stop
+	replacing atomic.Bool // a machine that lost its disk has not got its replicas back: no move begins
 
 	sharedSeen map[uint64]string // the shared items of groups, by version
 	clears     atomic.Int64      // begun and ended calls of FLUSHALL
@@ -80,7 +89,7 @@ func newSimulation(c Config, r *Report) *Simulation {
 	s := &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
 		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), limits: newLimits(c.Groups), books: ledger.NewBooks(holdTTL),
-		sharedSeen: map[uint64]string{},
+		sharedSeen: map[uint64]string{}, moves: make([]lastMove, max(c.Groups, 1)),
 	}
 	s.books.Grow()
 	if c.Groups > 1 {
@@ -133,6 +142,7 @@ func (s *Simulation) work() {
 	if !s.answers() {
 		s.violation("no answer %v after everything healed", maxRecovery)
 	}
+	s.finishMoves()
 	time.Sleep(settleIn)
 	s.quiet.Store(true)
 	working.Wait()
@@ -166,7 +176,7 @@ func (s *Simulation) newHost() *host {
 	i := len(s.hosts)
 	mem := vfs.NewCrashableMem()
 	h := &host{
-		sim: s, id: fmt.Sprint("n", i), addr: addrOf(i), mem: mem,
+		sim: s, id: fmt.Sprint("n", i), addr: addrOf(i), zone: fmt.Sprint("z", i%zones), mem: mem,
 		clock: newClock(s.rng.Int64N(2*maxDriftPPM+1)-maxDriftPPM, s.rng.Int64N(1<<50)),
 	}
 	s.hosts = append(s.hosts, h)
@@ -204,7 +214,8 @@ func (s *Simulation) event(format string, args ...any) {
 
 // violation records a broken guarantee at once, because the run may not reach its end.
 func (s *Simulation) violation(format string, args ...any) {
-	line := fmt.Sprintf("seed %d, %d nodes, %d groups: ", s.config.Seed, s.config.Nodes, s.groups()) +
+	line := fmt.Sprintf("seed %d, %d nodes, %d groups, %d replicas: ", s.config.Seed, s.config.Nodes, s.groups(),
+		s.config.Replicas) +
 		fmt.Sprintf(format, args...)
 	s.event("VIOLATION: %s", line)
 	if s.config.Faults == (faults.Set{}) {

@@ -14,11 +14,12 @@ import (
 )
 
 var (
-	seedsFlag  = flag.Int("sim.seeds", 8, "how many seeds to run")
-	seedFlag   = flag.Uint64("sim.seed", 1, "the first of them")
-	nodesFlag  = flag.Int("sim.nodes", 0, "nodes of a cluster; 0: three or five, by the seed")
-	groupsFlag = flag.Int("sim.groups", 1, "Raft groups of a cluster")
-	logFlag    = flag.Bool("sim.log", false, "print what nodes log and what happens")
+	seedsFlag    = flag.Int("sim.seeds", 8, "how many seeds to run")
+	seedFlag     = flag.Uint64("sim.seed", 1, "the first of them")
+	nodesFlag    = flag.Int("sim.nodes", 0, "nodes of a cluster; 0: 3 or 5, with replicas 5 or 6, by the seed")
+	groupsFlag   = flag.Int("sim.groups", 1, "Raft groups of a cluster")
+	replicasFlag = flag.Int("sim.replicas", 0, "nodes that have a replica of each group; 0: every node has all groups")
+	logFlag      = flag.Bool("sim.log", false, "print what nodes log and what happens")
 )
 
 // stuckAfter is how long one seed may take in real time. It is a hundred times the usual duration.
@@ -27,7 +28,7 @@ const stuckAfter = 3 * time.Minute
 // TestSeeds runs the usual mix of faults on consecutive seeds and checks that no promise is broken. Requests have
 // alternatives, holds grow, and all members have the same events, each once.
 func TestSeeds(t *testing.T) {
-	r := runSeeds(t, Config{Groups: *groupsFlag}, *seedsFlag)
+	r := runSeeds(t, Config{Groups: *groupsFlag, Replicas: *replicasFlag}, *seedsFlag)
 	for _, kind := range []string{"else", "split", "extension", "report", "threshold"} {
 		require.True(t, r.Budgets[kind] > 0 || *seedsFlag < 8, "no %s: a few seeds may have none", kind)
 	}
@@ -39,6 +40,9 @@ func runSeeds(t *testing.T, c Config, seeds int) *Report {
 		seed := *seedFlag + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			c.Seed, c.Nodes, c.rivals = seed, nodesOf(seed), seed%4 < 2
+			if c.Replicas > 0 && *nodesFlag == 0 { // not every node has every group
+				c.Nodes = 5 + int(seed%2)
+			}
 			r := simulate(t, c)
 			total.Add(r)
 			if len(r.Violations) > 0 {
@@ -58,10 +62,17 @@ func TestSeedsOfGroups(t *testing.T) {
 	}
 }
 
-// TestSeedsOfSharedItems does the same with clients that race on what all groups share: RL.POLICY SET and DEL, overrides,
-// RL.BLOCK and RL.UNBLOCK of one key and EVERYWHERE, pipelines of them as SADD sends, RL.RESET over groups and FLUSHALL.
-// They repeat blocks with their IDs. Groups with one version have the same items at any time, an answered change is in
-// force in every group, and in the end no group differs.
+// TestSeedsOfReplicas does TestSeeds in clusters of five or six nodes, each of which has some of the groups. Operators
+// move replicas. In the end the last move of each group is done when it is repeated, and each group has its replicas.
+func TestSeedsOfReplicas(t *testing.T) {
+	r := runSeeds(t, Config{Groups: 4, Replicas: 3}, *seedsFlag/4)
+	require.True(t, r.Moves["done"] > 0 || *seedsFlag < 8, "no move was done: a few seeds may have none")
+}
+
+// TestSeedsOfSharedItems does TestSeeds with clients that race on what all groups share: RL.POLICY SET and DEL,
+// overrides, RL.BLOCK and RL.UNBLOCK of one key and EVERYWHERE, pipelines of them as SADD sends, RL.RESET over groups
+// and FLUSHALL. They repeat blocks with their IDs. Groups with one version have the same items at any time, an answered
+// change is in force in every group, and in the end no group differs.
 func TestSeedsOfSharedItems(t *testing.T) {
 	r := runSeeds(t, Config{Groups: 8, shared: true}, *seedsFlag/2)
 	require.Positive(t, r.SharedAnswers)

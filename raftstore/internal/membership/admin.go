@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/raft"
@@ -12,6 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
 )
 
 // Order is a change of the cluster. Any node accepts it, and the leader carries it out.
@@ -41,8 +43,11 @@ func (m *Membership) Give(o Order) error {
 	ctx, cancel := context.WithTimeout(m.Life.Ctx, timers.AdminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, calls.Admin, b)
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, peer.ErrNotSent):
+		return limiter.ErrClusterDown
+	case err != nil:
+		return limiter.ErrUnknownOutcome
 	}
 	return calls.OutcomeOf(code, answer)
 }

@@ -124,10 +124,21 @@ func (m *Membership) TryJoin() error {
 		return err
 	case len(pristine) < m.Expect:
 		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.Expect, strings.Join(silent, ""))
-	case m.JoinAddrs[0] != m.RaftAddr:
-		return fmt.Errorf("waiting for %s to found the cluster%s", m.JoinAddrs[0], strings.Join(silent, ""))
+	case m.Founder(pristine) != m.RaftAddr:
+		return fmt.Errorf("waiting for %s to found the cluster%s", m.Founder(pristine), strings.Join(silent, ""))
 	}
 	return m.foundWith(pristine)
+}
+
+// Founder returns the address of the node that founds the cluster: the first one of --join that shall vote.
+func (m *Membership) Founder(servers []raft.Server) string {
+	follows := func(addr string) bool {
+		return slices.ContainsFunc(servers, func(s raft.Server) bool {
+			return s.Suffrage == raft.Nonvoter && string(s.Address) == addr
+		})
+	}
+	at := slices.IndexFunc(m.JoinAddrs, func(addr string) bool { return !follows(addr) })
+	return m.JoinAddrs[max(at, 0)]
 }
 
 // Founders returns this node and the nodes with the given statuses that can found a cluster with it. A node that the
@@ -157,20 +168,34 @@ func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 	return pristine, nil
 }
 
-// chooseVoters lets only the nodes of the first group vote in it. The founder must be one of them, so the first group
-// takes the place of a group that has the founder; see Place.
+// chooseVoters lets only the nodes of the first group vote in it. If the founders are all nodes of --join, each node
+// chooses the same voters: nodes with different orders of --join may all found the cluster. Otherwise only the first
+// one of --join founds. It must vote, so the first group takes the place of a group that has it; see Place.
 func (m *Membership) chooseVoters(servers []raft.Server, nodes []placement.Node) {
 	placed := placement.Found(nodes, m.Groups, m.Replicas)
-	at := slices.IndexFunc(placed, func(ids []string) bool { return slices.Contains(ids, m.Self) })
-	voters := placed[max(at, 0)]
-	if at < 0 { // there are more nodes than replicas
-		voters = append(voters[:len(voters)-1:len(voters)-1], m.Self)
+	voters := placed[0]
+	if m.Expect < len(m.JoinAddrs) {
+		if at := slices.IndexFunc(servers, m.isFirst); at >= 0 {
+			voters = votersWith(string(servers[at].ID), placed)
+		}
 	}
 	for i := range servers {
 		if !slices.Contains(voters, string(servers[i].ID)) {
 			servers[i].Suffrage = raft.Nonvoter
 		}
 	}
+}
+
+// isFirst reports whether a server is the first node of --join.
+func (m *Membership) isFirst(s raft.Server) bool { return string(s.Address) == m.JoinAddrs[0] }
+
+// votersWith returns the nodes of a group that has a node.
+func votersWith(id string, placed [][]string) []string {
+	at := slices.IndexFunc(placed, func(ids []string) bool { return slices.Contains(ids, id) })
+	if at < 0 { // there are more nodes than replicas
+		return append(slices.Clone(placed[0][:len(placed[0])-1]), id)
+	}
+	return placed[at]
 }
 
 // Place returns the nodes that found each group of the cluster, from the members of the first group, which this is.

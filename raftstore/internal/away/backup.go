@@ -1,4 +1,4 @@
-package router
+package away
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 )
-
-// A backup of a group that is away is read in parts from a node that has the group.
 
 const (
 	// maxLent bounds the backups that a node reads for others at the same time. Each keeps files of the data directory.
@@ -25,8 +23,8 @@ const (
 	backupPartBytes = 1 << 20
 )
 
-// lent are the backups that other nodes read from this one.
-type lent struct {
+// Lent are the backups that other nodes read from this one.
+type Lent struct {
 	mu      sync.Mutex
 	next    uint64
 	opening int  // backups that are being made
@@ -42,7 +40,7 @@ type lentBackup struct {
 }
 
 // begin opens a backup for another node. The snapshot for it may take minutes.
-func (l *lent) begin(g limiter.Archiver) (id uint64, bytes int64, err error) {
+func (l *Lent) begin(g limiter.Archiver) (id uint64, bytes int64, err error) {
 	l.mu.Lock()
 	full := len(l.backups)+l.opening >= maxLent
 	if !full {
@@ -68,7 +66,7 @@ func (l *lent) begin(g limiter.Archiver) (id uint64, bytes int64, err error) {
 }
 
 // take returns a backup that no other call reads, until put.
-func (l *lent) take(id uint64) (*lentBackup, error) {
+func (l *Lent) take(id uint64) (*lentBackup, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := slices.IndexFunc(l.backups, func(b *lentBackup) bool { return b.id == id && !b.reading })
@@ -80,7 +78,7 @@ func (l *lent) take(id uint64) (*lentBackup, error) {
 }
 
 // put gives a backup back. One that has ended is closed.
-func (l *lent) put(b *lentBackup, ended bool) {
+func (l *Lent) put(b *lentBackup, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b.reading, b.used = false, time.Now(); ended || l.closed {
@@ -90,7 +88,7 @@ func (l *lent) put(b *lentBackup, ended bool) {
 }
 
 // part reads the next part of a backup. The last one is empty.
-func (l *lent) part(id uint64) ([]byte, error) {
+func (l *Lent) part(id uint64) ([]byte, error) {
 	b, err := l.take(id)
 	if err != nil {
 		return nil, err
@@ -104,11 +102,11 @@ func (l *lent) part(id uint64) ([]byte, error) {
 	return part[:n], err
 }
 
-// expire closes the backups that nobody reads any more.
-func (l *lent) expire() { l.end(lentFor) }
+// Expire closes the backups that nobody reads any more.
+func (l *Lent) Expire() { l.end(lentFor) }
 
-// close closes all backups.
-func (l *lent) close() {
+// Close closes all backups.
+func (l *Lent) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -116,7 +114,7 @@ func (l *lent) close() {
 }
 
 // end closes the backups that nobody has read for a time. One that is being read ends after its part.
-func (l *lent) end(unused time.Duration) {
+func (l *Lent) end(unused time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backups = slices.DeleteFunc(l.backups, func(b *lentBackup) bool {
@@ -129,30 +127,30 @@ func (l *lent) end(unused time.Duration) {
 }
 
 // Backup returns the state of the group, as one of its nodes has it; see raftstore.Node.Backup.
-func (a *away) Backup() (*limiter.Backup, error) {
-	for _, addr := range a.hosts() {
-		got, err := a.readFrom(addr, &question{What: askBackup})
+func (g *Group) Backup() (*limiter.Backup, error) {
+	for _, addr := range g.hosts() {
+		got, err := g.readFrom(addr, &question{What: askBackup})
 		if errors.Is(err, limiter.ErrClusterDown) {
 			continue // it has no replica
 		}
 		if err != nil {
 			return nil, err
 		}
-		return &limiter.Backup{ReadCloser: &awayBackup{from: a, addr: addr, id: got.Next}, Bytes: got.Number}, nil
+		return &limiter.Backup{ReadCloser: &awayBackup{from: g, addr: addr, id: got.Next}, Bytes: got.Number}, nil
 	}
 	return nil, limiter.ErrClusterDown
 }
 
 // readFrom asks one node.
-func (a *away) readFrom(addr string, q *question) (*answer, error) {
-	return a.askWith(q, backupFor, func(ctx context.Context, payload []byte) (byte, []byte, error) {
-		return a.network.Call(ctx, addr, payload)
+func (g *Group) readFrom(addr string, q *question) (*answer, error) {
+	return g.askWith(q, backupFor, func(ctx context.Context, payload []byte) (byte, []byte, error) {
+		return g.config.Network.Call(ctx, addr, payload)
 	})
 }
 
 // awayBackup is the stream of a backup that another node reads.
 type awayBackup struct {
-	from *away
+	from *Group
 	addr string
 	id   uint64
 	part []byte
@@ -175,5 +173,5 @@ func (b *awayBackup) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close leaves the rest to lent.expire.
+// Close leaves the rest to Lent.Expire.
 func (b *awayBackup) Close() error { return nil }

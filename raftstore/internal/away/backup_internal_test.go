@@ -1,4 +1,4 @@
-package router
+package away
 
 import (
 	"io"
@@ -34,7 +34,7 @@ func (c countedClose) Close() error { *c.closed++; return nil }
 // same time, and that it closes each: at its end, when nobody reads it any more, and when the node closes.
 func TestBackupsForOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lent
+		var l Lent
 		closed := 0
 		slow, quick := make(chan struct{}), make(chan struct{})
 		close(quick)
@@ -45,7 +45,7 @@ func TestBackupsForOtherNodes(t *testing.T) {
 			begun <- id
 		}()
 		synctest.Wait()
-		l.expire() // does not wait
+		l.Expire() // does not wait
 		var ids []uint64
 		for range maxLent - 1 {
 			id, bytes, err := l.begin(slowArchive{quick, &closed})
@@ -71,9 +71,9 @@ func TestBackupsForOtherNodes(t *testing.T) {
 		_, err = l.part(last)
 		require.NoError(t, err)
 		time.Sleep(lentFor / 2)
-		l.expire()
+		l.Expire()
 		require.Equal(t, maxLent-1, closed, "nobody reads these")
-		l.close()
+		l.Close()
 		require.Equal(t, maxLent, closed)
 		_, _, err = l.begin(slowArchive{quick, &closed})
 		require.ErrorIs(t, err, limiter.ErrTryAgain)
