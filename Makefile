@@ -145,8 +145,8 @@ emulators:
 	} || echo "qemu-user is missing: other architectures are not compared (on Debian: apt install qemu-user)"
 
 .PHONY: test-clients
-test-clients: pip-proxies ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
-	WEIRTEST_CLIENTS=1 $(TESTRUN) -C server/clienttest -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' .
+test-clients: pip-proxies ## Run Redis clients and limiter libraries of Python, Node, Java, Go, Rust and PHP against weir; skips those without their toolchain
+	WEIRTEST_CLIENTS=1 $(TESTRUN) -C server/clienttest -count=1 -timeout 60m -run '^Test(Foreign|TierOfGoClients|Phpredis|Bucket4j|Traefik|NodeExamples|GoLibraries|Readme)' .
 
 # This takes about five minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples

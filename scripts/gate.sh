@@ -25,7 +25,7 @@ test-ops        2  docker server/metrics
 test-package    2  packaging .goreleaser.yaml scripts/tool.sh go.mod cmd internal/cli client
 test-processors 3  engine server/commands/processor_test.go go.mod
 test-examples   6  examples client httpfields server/httpapi server/envoyrls
-test-clients   12  server/clienttest server/envoyrls server/resp server/scripts client README.md go.mod
+test-clients   20  server/clienttest server/envoyrls server/resp server/scripts client README.md go.mod
 '
 
 # base prints the commit with which this tree is compared. It fails if that is unknown.

@@ -95,15 +95,15 @@ func (n *Node) fatal(err error) {
 	os.Exit(1)
 }
 
-// noneLeft returns an error if every group has ended: the reason of the first group, joined with the first other
-// reason.
+// noneLeft returns an error if every group has ended or is away: the reason of the first group, joined with the first
+// other reason.
 func noneLeft(groups []replica) error {
 	if slices.ContainsFunc(groups, func(m replica) bool { return m.live != nil }) {
 		return nil
 	}
 	first := groups[0].why
 	for _, m := range groups[1:] {
-		if !errors.Is(m.why, first) && m.why.Error() != first.Error() {
+		if m.why != nil && !errors.Is(m.why, first) && m.why.Error() != first.Error() {
 			return errors.Join(first, m.why)
 		}
 	}

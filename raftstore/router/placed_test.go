@@ -296,6 +296,32 @@ func TestAReplicaLearnsThatItsGroupMovedAway(t *testing.T) {
 	}
 }
 
+// TestANodeWithoutReplicasIsRemoved checks that a node which has no replica of another group than the first one ends
+// when it is removed, and does not start again.
+func TestANodeWithoutReplicasIsRemoved(t *testing.T) {
+	const size, groups, replicas = 3, 2, 1
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	placed := c.nodes[0].Topology().Groups
+	i := slices.IndexFunc(c.opts, func(o raftstore.Options) bool {
+		return !placed[0].Has(o.NodeID) && !placed[1].Has(o.NodeID)
+	})
+	require.GreaterOrEqual(t, i, 0)
+	by, id := c.nodes[(i+1)%size], c.opts[i].NodeID
+	require.Eventually(t, func() bool { return by.RemoveNode(id) == nil }, patience, 10*time.Millisecond)
+	select {
+	case err := <-c.fatal:
+		require.ErrorIs(t, err, raftstore.ErrRemoved)
+	case <-time.After(patience):
+		require.Fail(t, "the removed node goes on")
+	}
+	c.stop(i)
+	o := c.opts[i]
+	o.Listener = listen(t, o.RaftAddr)
+	_, err := router.Open(o)
+	require.ErrorIs(t, err, raftstore.ErrRemoved)
+}
+
 // TestALostReplicaIsSilent checks that a replica counts as down when its node has lost the disk and follows the first
 // group again. Every node sees it, also those without a replica of the group.
 func TestALostReplicaIsSilent(t *testing.T) {

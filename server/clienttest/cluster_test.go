@@ -17,13 +17,15 @@ import (
 	"github.com/weir-project/weir/internal/freeport"
 )
 
-// cluster is three nodes with default settings, except for their addresses and --id-lifetime.
+// cluster is three or more nodes with default settings, except for their addresses and --id-lifetime.
 type cluster struct {
 	t      *testing.T
+	ids    []string
 	nodes  map[string]*weir
 	groups int // Raft groups
 }
 
+// nodeIDs are the nodes that found a cluster.
 var nodeIDs = []string{"a", "b", "c"}
 
 // startCluster starts the nodes and waits until they know each other. The nodes end with the test. advertise, unless
@@ -33,16 +35,22 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 	return startClusterOf(t, advertise, func(int) []string { return args })
 }
 
-// startClusterOf is startCluster with arguments for each node.
-func startClusterOf(t *testing.T, advertise func(listen string) string, args func(node int) []string) *cluster {
+// startClusterOf is startCluster with arguments for each node. The nodes with the ids in more join when the others have
+// founded the cluster.
+func startClusterOf(t *testing.T, advertise func(listen string) string, args func(node int) []string,
+	more ...string,
+) *cluster {
 	t.Helper()
-	c := &cluster{t: t, nodes: map[string]*weir{}, groups: 1}
-	addrs := freeport.Addrs(t, 2*len(nodeIDs))
-	clients, nodes := addrs[:len(nodeIDs)], addrs[len(nodeIDs):]
+	c := &cluster{t: t, ids: append(nodeIDs[:len(nodeIDs):len(nodeIDs)], more...), nodes: map[string]*weir{}, groups: 1}
+	addrs := freeport.Addrs(t, 2*len(c.ids))
+	clients, nodes := addrs[:len(c.ids)], addrs[len(c.ids):]
 	dir := t.TempDir()
-	for i, id := range nodeIDs {
+	for i, id := range c.ids {
+		if i == len(nodeIDs) {
+			c.introduced()
+		}
 		all := append([]string{
-			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect",
+			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes[:len(nodeIDs)], ","), "--expect",
 			strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
 			"--id-lifetime=5m", // lettuce resends commands that it kept for a dead node for a minute
@@ -63,7 +71,7 @@ func (c *cluster) introduced() {
 	for _, w := range c.nodes {
 		until(c.t, "a node does not know the others' addresses", func() bool {
 			nodes, err := redis.String(w.ask("CLUSTER", "NODES"))
-			return err == nil && strings.Count(nodes, "\n") == len(nodeIDs) && !strings.Contains(nodes, "noaddr")
+			return err == nil && strings.Count(nodes, "\n") == len(c.nodes) && !strings.Contains(nodes, "noaddr")
 		})
 	}
 }
@@ -158,7 +166,7 @@ const (
 
 // other returns the id of a running node that is not listed in than.
 func (c *cluster) other(than ...string) string {
-	for _, id := range nodeIDs {
+	for _, id := range c.ids {
 		if c.nodes[id].Running() && !strings.Contains(strings.Join(than, " "), id) {
 			return id
 		}
@@ -178,13 +186,14 @@ func (c *cluster) transfer(to string) {
 }
 
 // awaitReady waits until a node knows the leader of each group and has applied the committed entries. A linearizable
-// read shows both. Leadership can be transferred to such a node only.
+// read shows both. Leadership can be transferred to such a node only. A node without a replica of the group may redirect
+// the read instead.
 func (c *cluster) awaitReady(id string) {
 	c.t.Helper()
 	for _, prefix := range c.prefixes() {
 		until(c.t, id+" is not ready", func() bool {
 			_, err := c.nodes[id].ask("RL.INSPECT", prefix+"no such key")
-			return err == nil
+			return err == nil || strings.HasPrefix(err.Error(), "MOVED ")
 		})
 	}
 }

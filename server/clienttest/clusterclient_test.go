@@ -99,7 +99,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	client := kind.dial(t, seeds)
 	defer client.close()
 	speakInCluster(t, client, !kind.oneError)
-	l := newLoad(client, kind, c.prefixes()...)
+	l := c.newLoad(client, kind, c.prefixes()...)
 	settled := func() {
 		t.Helper()
 		if !kind.stateless {
@@ -142,7 +142,7 @@ func testSentinel(t *testing.T, kind clientKind) {
 	victim := c.other(c.leader())
 	client := kind.dial(t, c.addrs(nodeIDs...))
 	defer client.close()
-	l := newLoad(client, kind, c.prefixes()...)
+	l := c.newLoad(client, kind, c.prefixes()...)
 	settled := func() { l.reaches(t, c, c.leader()) }
 	l.during(t, "at the start", settled)
 	l.worries.expectDeath(true) // the client itself closes its connections to the old leader

@@ -35,7 +35,7 @@ func testFollowsLeaders(t *testing.T, kind clientKind, redirect string) {
 	client := kind.dial(t, seeds)
 	defer client.close()
 	speakInCluster(t, client, !kind.keyless && !kind.oneError)
-	l := newLoad(client, kind, c.prefixes()...)
+	l := c.newLoad(client, kind, c.prefixes()...)
 	settled := func() {
 		t.Helper()
 		if redirect == "moved" && !kind.stateless && !kind.keyless {
@@ -93,17 +93,22 @@ func TestSlotMapsHaveNoGaps(t *testing.T) {
 func (c *cluster) spread() (most string) {
 	c.t.Helper()
 	for group := range c.groups {
-		to := nodeIDs[group%len(nodeIDs)]
-		until(c.t, fmt.Sprintf("group %d does not go to %s", group, to), func() bool {
-			from := c.leaders()[group]
-			if from == to {
-				return true
-			}
-			_, err := c.nodes[from].ask("WEIR.CLUSTER", "TRANSFER", to, "GROUP", strconv.Itoa(group))
-			return err == nil && c.leaders()[group] == to
-		})
+		c.handOver(group, nodeIDs[group%len(nodeIDs)])
 	}
 	return nodeIDs[0]
+}
+
+// handOver transfers the leadership of a group to a node.
+func (c *cluster) handOver(group int, to string) {
+	c.t.Helper()
+	until(c.t, fmt.Sprintf("group %d does not go to %s", group, to), func() bool {
+		from := c.leaders()[group]
+		if from == to {
+			return true
+		}
+		_, err := c.nodes[from].ask("WEIR.CLUSTER", "TRANSFER", to, "GROUP", strconv.Itoa(group))
+		return err == nil && c.leaders()[group] == to
+	})
 }
 
 // settles waits until the client sends each command to the leader of its group, so that no node redirects it.

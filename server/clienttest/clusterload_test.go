@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 const (
@@ -28,6 +30,30 @@ type load struct {
 	worries *worries
 	tokens  atomic.Int64
 	sent    atomic.Int64 // commands that were given to the client
+	groups  int
+	pace    pace
+}
+
+// pace measures the longest time in which no decision of a Raft group was acknowledged.
+type pace struct {
+	mu      sync.Mutex
+	last    []time.Time // the last acknowledgement of each group
+	longest time.Duration
+}
+
+// restart begins a new measurement of several groups.
+func (p *pace) restart(groups int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.longest = slices.Repeat([]time.Time{time.Now()}, groups), 0
+}
+
+// note enters that a decision of a group was acknowledged.
+func (p *pace) note(group int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.longest, p.last[group] = max(p.longest, now.Sub(p.last[group])), now
 }
 
 // limits are the limiters of a load in one Raft group.
@@ -36,9 +62,9 @@ type limits struct {
 	plain *tally // of commands without an ID, which are sent once
 }
 
-// newLoad returns a load on the limiters whose keys begin with the given prefixes.
-func newLoad(client clusterClient, kind clientKind, prefixes ...string) *load {
-	l := &load{client: client, kind: kind, worries: &worries{seen: map[string]int{}}}
+// newLoad returns a load on the limiters of c whose keys begin with the given prefixes.
+func (c *cluster) newLoad(client clusterClient, kind clientKind, prefixes ...string) *load {
+	l := &load{client: client, kind: kind, worries: &worries{seen: map[string]int{}}, groups: c.groups}
 	for _, prefix := range prefixes {
 		l.limits = append(l.limits, limits{newTally(prefix + "once"), newTally(prefix + "plain")})
 	}
@@ -50,6 +76,7 @@ func newLoad(client clusterClient, kind clientKind, prefixes ...string) *load {
 func (l *load) during(t *testing.T, name string, what func()) {
 	t.Helper()
 	began := l.acknowledged()
+	l.pace.restart(l.groups)
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
 	for range l.kind.callers {
@@ -62,7 +89,7 @@ func (l *load) during(t *testing.T, name string, what func()) {
 	l.goesOn(t)
 	ended()
 	assert.Empty(t, l.unexpected())
-	t.Logf("%s: %d acknowledged, errors %v", name, l.acknowledged()-began, l.worries.take())
+	t.Logf("%s: %d acknowledged, errors %v, longest gap %v", name, l.acknowledged()-began, l.worries.take(), l.pace.longest)
 }
 
 // goesOn waits until some more decisions are acknowledged in each group.
@@ -140,7 +167,13 @@ func take(key string, more ...string) []string {
 // send counts the commands and gives them to the client.
 func (l *load) send(commands [][]string) []answer {
 	l.sent.Add(int64(len(commands)))
-	return l.client.send(commands)
+	answers := l.client.send(commands)
+	for i, a := range answers {
+		if a.err == nil {
+			l.pace.note(hashslot.Group(hashslot.Of([]byte(commands[i][1])), l.groups))
+		}
+	}
+	return answers
 }
 
 // sendPlain sends n commands without an ID, to the limiters by turns.

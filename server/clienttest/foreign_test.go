@@ -116,6 +116,9 @@ func TestForeign(t *testing.T) {
 				t.Run(kind.name, func(t *testing.T) {
 					t.Parallel()
 					testClusterClient(t, l.inCluster(dir, kind))
+					if !kind.sentinel {
+						testTier(t, l.inCluster(dir, kind))
+					}
 				})
 			}
 		})

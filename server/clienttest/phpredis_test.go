@@ -9,13 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPhpredis checks database 1 and the Sentinel mode of phpredis, Debian's release. It calls every command once.
+// TestPhpredis checks database 1 and the Sentinel mode of phpredis, Debian's release. It calls every command once. Then
+// its cluster mode runs in a tier.
 func TestPhpredis(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: clients of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
 	t.Parallel()
-	php := language{name: "php", tools: []string{"apt-get", "dpkg"}, install: [][]string{{"sh", "install.sh"}}}
+	php := language{name: "php", tools: []string{"apt-get", "dpkg"}, install: [][]string{{"sh", "install.sh"}},
+		cluster: []string{"./php", "cluster.php"}}
 	dir, w := php.prepare(t), startWeir(t)
 	_, err := w.ask("SET", "k", "of zero")
 	require.NoError(t, err)
@@ -28,4 +30,6 @@ func TestPhpredis(t *testing.T) {
 		"[1,2,0,60000,3]", "false", `"ERR DB index is out of range: index must be 0 to 15"`,
 		"false", "true", "true", "true", `"of zero"`,
 	}, strings.Split(strings.TrimSpace(string(out)), "\n"))
+	// RedisCluster::rawCommand follows no redirect.
+	testTierWith(t, php.inCluster(dir, clientKind{name: "phpredis-cluster"}), "forward")
 }

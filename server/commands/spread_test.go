@@ -319,6 +319,8 @@ func TestRedirectOfSpreadGroups(t *testing.T) {
 	assert.Equal(t, "none", c.say("TYPE foo"), "another replica may answer")
 	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader, t.Nodes[1].ClientAddr = "b", "" })
 	assert.Equal(t, "none", c.say("TYPE foo"), "there is nowhere to send the client")
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader = "" })
+	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo), "the group may have a leader of which this node has not heard")
 
 	a, _ := clusterClient(t, spreadCluster(), "a", Config{Redirect: service.RedirectMoved})
 	assert.Equal(t, "none", a.say("TYPE foo"), "it has a replica")

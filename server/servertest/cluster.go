@@ -152,7 +152,8 @@ func (r *FakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 	return r.FakeCluster.Decide(ops, out)
 }
 
-// decideByGroup gives operations of groups without a leader, and operations on several slots, their own status.
+// decideByGroup gives operations of groups without a leader, and operations on several slots, their own status. Another
+// node knows the leader of a group that is away.
 func (r *FakeReplica) decideByGroup(t *limiter.Topology, ops []engine.Op, out []engine.Decision) error {
 	for i := range ops {
 		slot := engine.SlotOf(ops[i].Key)
@@ -161,7 +162,7 @@ func (r *FakeReplica) decideByGroup(t *limiter.Topology, ops []engine.Op, out []
 		case !ops[i].Within(hashslot.Range{First: slot, Last: slot}):
 			out[i] = engine.Decision{Status: limiter.ErrCrossSlot.Status()}
 			continue
-		case t.GroupOf(slot).Leader == "" && !ops[i].Dry:
+		case t.GroupOf(slot).Leader == "" && !t.GroupOf(slot).Away && !ops[i].Dry:
 			out[i] = engine.Decision{Status: limiter.ErrClusterDown.Status()}
 			continue
 		case r.isAway(t.NumberOf(slot)) && ops[i].Dry:

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
@@ -22,7 +21,8 @@ type Elsewhere string
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
 // Redirect returns nil if this node executes an operation, else a MOVED reply or ErrClusterDown. While
-// the leader's address is unknown it returns nil, and the operation is forwarded.
+// the leader's address is unknown it returns nil, and the operation is forwarded. So it does while it knows no leader
+// of a group that is away: it learns of a new one a little later than the nodes that have the group.
 //
 // Every node executes changes of policies, which concern all groups. A node executes all operations of a command if it
 // executes the first one, because a cluster client sends a command to the owner of its first key.
@@ -45,9 +45,7 @@ func (s *Service) redirect(t *limiter.Topology, op *engine.Op) error {
 func (s *Service) RedirectRead(key []byte) error {
 	t, slot := s.Replica.Topology(), engine.SlotOf(key)
 	if t.GroupOf(slot).Away {
-		if err := s.redirectSlot(t, slot); !errors.Is(err, limiter.ErrClusterDown) { // else another replica may answer
-			return err
-		}
+		return s.redirectSlot(t, slot)
 	}
 	return nil
 }
@@ -57,11 +55,11 @@ func (s *Service) redirectSlot(t *limiter.Topology, slot uint16) error {
 	if leader != t.Self {
 		leader = s.Replica.LeaderOf(slot)
 	}
-	switch leader {
-	case "":
-		return limiter.ErrClusterDown
-	case t.Self:
+	switch {
+	case leader == t.Self, leader == "" && t.GroupOf(slot).Away:
 		return nil
+	case leader == "":
+		return limiter.ErrClusterDown
 	}
 	if host, port, ok := t.Member(leader).HostPort(); ok {
 		return resp.Error("MOVED " + strconv.Itoa(int(slot)) + " " + RedisAddr(host, port))
