@@ -184,11 +184,11 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	decideAt(table, at, engine.Op{Key: []byte("k"), Limit: quotaLimit(9).Limit, Cost: 1})
 	require.NoError(t, table.Drain(100, into(t, stored)))
 	for key, value := range stored {
-		_, err := metaTable(1).Load(at, []byte(key), value.values[0])
+		err := loadOne(metaTable(1), at, []byte(key), value.values[0])
 		require.NoError(t, err)
 		spoiled := bytes.Clone(value.values[0])
 		spoiled[1] |= byte(engine.Attempts) << 4
-		_, err = metaTable(1).Load(at, []byte(key), spoiled)
+		err = loadOne(metaTable(1), at, []byte(key), spoiled)
 		require.ErrorIs(t, err, engine.ErrStored)
 	}
 }

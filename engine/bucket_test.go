@@ -86,7 +86,7 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 			if c.Value == nil {
 				continue // the removal of the entry that a longer entry replaced
 			}
-			if _, err := copied.Load(at, c.Key, c.Value); err != nil {
+			if _, err := copied.Load(at, []Change{c}); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func TestCarryIsBounded(t *testing.T) {
 	copied := NewTable(Options{})
 	before := Stamp{NowNs: at.NowNs - 1e9}
 	require.NoError(t, table.Drain(1, func(chunk []Change) error {
-		_, err := copied.Load(before, chunk[0].Key, chunk[0].Value)
+		_, err := copied.Load(before, chunk[:1])
 		return err
 	}))
 	slow := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1 << 40}, Max: 20}

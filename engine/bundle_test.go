@@ -49,8 +49,8 @@ func TestABundleIsOneChange(t *testing.T) {
 	loadInto(t, to, at, stored)
 	requireUnchanged(t, to)
 	requireSameBundles(t, at, from, to, 37)
-	require.NoError(t, to.Unload([]byte("mpolicy|p|0|k3")))
-	require.NoError(t, to.Unload([]byte("mpolicy|p|0|k3")), "a second removal has nothing to do")
+	require.NoError(t, loadOne(to, at, []byte("mpolicy|p|0|k3"), nil))
+	require.NoError(t, loadOne(to, at, []byte("mpolicy|p|0|k3"), nil)) // a second removal has nothing to do
 	require.EqualValues(t, 4*36, to.Len(at))
 	require.False(t, to.Has(at, []byte("policy|p|0|k3")))
 	requireUnchanged(t, to)
@@ -67,12 +67,10 @@ func TestLimitersLoadInAnyOrder(t *testing.T) {
 		rand.New(rand.NewPCG(seed, 5)).Shuffle(len(single), func(i, j int) {
 			single[i], single[j] = single[j], single[i]
 		})
-		for _, c := range single {
-			_, err := to.Load(at, c.Key, c.Value)
-			require.NoError(t, err)
-		}
+		_, err := to.Load(at, single)
+		require.NoError(t, err)
 		requireSameBundles(t, at, from, to, 37)
-		require.NoError(t, to.Unload([]byte("lpolicy|p|2|k3")))
+		require.NoError(t, loadOne(to, at, []byte("lpolicy|p|2|k3"), nil))
 		require.False(t, to.Has(at, []byte("policy|p|2|k3")))
 		require.True(t, to.Has(at, []byte("policy|p|3|k3")))
 		require.NotEqual(t, from.StateHash(at), to.StateHash(at))
@@ -98,17 +96,15 @@ func TestABundleReplacesWhatOlderVersionsStored(t *testing.T) {
 	for range 2 {
 		slices.Reverse(older)
 		to := metaTable(2)
-		for _, c := range older {
-			_, err := to.Load(at, c.Key, c.Value)
-			require.NoError(t, err)
-		}
+		_, err := to.Load(at, older)
+		require.NoError(t, err)
 		loadInto(t, to, at, stored)
 		requireUnchanged(t, to)
 		require.Equal(t, from.StateHash(at), to.StateHash(at))
 		require.EqualValues(t, 4*37-1, to.Len(at))
 		for _, c := range older {
 			if c.Key[0] == 'l' {
-				require.NoError(t, to.Unload(append([]byte("mpolicy|p|0|"), c.Key[len("lpolicy|p|0|"):]...)))
+				require.NoError(t, loadOne(to, at, append([]byte("mpolicy|p|0|"), c.Key[len("lpolicy|p|0|"):]...), nil))
 			}
 		}
 		require.Zero(t, to.Len(at))
@@ -127,7 +123,7 @@ func TestARemovedBundleIncludesALimiterOfItsOwn(t *testing.T) {
 		require.NoError(t, from.Drain(50, into(t, stored)))
 		require.Contains(t, stored, "l"+string(name))
 		loadInto(t, to, at, stored)
-		require.NoError(t, to.Unload(append([]byte("m"), name...)))
+		require.NoError(t, loadOne(to, engine.Stamp{}, append([]byte("m"), name...), nil))
 		require.Equal(t, limit.Algorithm == engine.SlidingLog, to.Has(at, name))
 	}
 }
@@ -140,7 +136,7 @@ func TestABadBundleIsRefused(t *testing.T) {
 	value := stored[key].values[0]
 	refused := func(key string, value []byte) {
 		t.Helper()
-		_, err := metaTable(1).Load(at, []byte(key), value)
+		err := loadOne(metaTable(1), at, []byte(key), value)
 		require.ErrorIs(t, err, engine.ErrStored)
 	}
 	for cut := range len(value) {
@@ -149,7 +145,7 @@ func TestABadBundleIsRefused(t *testing.T) {
 	refused(key, append(bytes.Clone(value), 0))
 	for _, bad := range []string{"mpolicy|p|1|k0", "mpolicy|p|0|", "mpolicy|p", "mk0", "m"} {
 		refused(bad, value)
-		require.ErrorIs(t, metaTable(1).Unload([]byte(bad)), engine.ErrStored)
+		require.ErrorIs(t, loadOne(metaTable(1), engine.Stamp{}, []byte(bad), nil), engine.ErrStored)
 	}
 	refused(key+strings.Repeat("x", engine.MaxNameLen), value)
 	for at, bad := range map[int][]byte{0: {0, 3, 5, 9, 255}, 1: {8, 255}, 2: {byte(engine.SlidingLog), 15, 255}} {
@@ -270,7 +266,7 @@ func TestALoadedNameThatIsTooLong(t *testing.T) {
 	to := engine.NewTable(engine.Options{TrackChanges: true})
 	for _, n := range []int{engine.MaxNameLen, engine.MaxNameLen + 1, engine.MaxNameLen + engine.MaxIDLen} {
 		name := fmt.Sprintf("policy|p|1|%0*d", n-len("policy|p|1|"), 0)
-		if _, err := to.Load(at, []byte("l"+name), value); err != nil {
+		if err := loadOne(to, at, []byte("l"+name), value); err != nil {
 			continue
 		}
 		require.True(t, to.Has(at, []byte(name)))
@@ -316,4 +312,10 @@ func TestBundlesGrowWithinTheBound(t *testing.T) {
 		const growth = 4*4 + 8 // each state of a bundle may grow by four bytes, and a slot is a multiple of eight
 		require.LessOrEqual(t, table.MemoryBytes(), before+2*16<<10+growth*int64(keys), "keys of %d bytes", keyLen)
 	}
+}
+
+// loadOne loads one stored change. Without a value it removes the entry.
+func loadOne(to *engine.Table, at engine.Stamp, key, value []byte) error {
+	_, err := to.Load(at, []engine.Change{{Key: key, Value: value}})
+	return err
 }

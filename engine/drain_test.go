@@ -106,10 +106,8 @@ func drainBeside(t *testing.T, ops []Op, decide func(*Table, Stamp, []Op, []Deci
 			return nil
 		}))
 		again := NewTable(Options{Shards: 2})
-		for _, c := range stored {
-			_, err := again.Load(drainAt, c.Key, c.Value)
-			require.NoError(t, err)
-		}
+		_, err := again.Load(drainAt, stored)
+		require.NoError(t, err)
 		check(again)
 	}
 }
@@ -148,10 +146,8 @@ func TestADrainBesideBatches(t *testing.T) {
 			return nil
 		}))
 		again := NewTable(Options{Shards: 2})
-		for _, c := range stored {
-			_, err := again.Load(drainAt, c.Key, c.Value)
-			require.NoError(t, err)
-		}
+		_, err := again.Load(drainAt, stored)
+		require.NoError(t, err)
 		_, at, _ := again.Events(0, 0)
 		require.EqualValues(t, again.Len(drainAt), at.Last)
 	}

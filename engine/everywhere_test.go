@@ -121,7 +121,7 @@ func TestBlocksEverywhereHaveABound(t *testing.T) {
 	loaded := engine.NewTable(engine.Options{Shards: 2})
 	require.NoError(t, table.Drain(1024, func(chunk []engine.Change) error {
 		for _, c := range chunk {
-			_, err := loaded.Load(at, c.Key, c.Value)
+			_, err := loaded.Load(at, []engine.Change{c})
 			require.NoError(t, err)
 		}
 		return nil

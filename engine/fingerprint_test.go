@@ -152,7 +152,7 @@ func TestTokensOfOlderVersions(t *testing.T) {
 		if key[0] == 't' {
 			require.Len(t, value, 1+48, "the form that older versions read")
 		}
-		_, err := newer.Load(at, []byte(key), value)
+		err := loadOne(newer, at, []byte(key), value)
 		require.NoError(t, err)
 	}
 	other := op
@@ -169,11 +169,11 @@ func TestTokensOfOlderVersions(t *testing.T) {
 		stored[key] = value
 	}
 	for key, value := range stored {
-		_, err := last.Load(at, []byte(key), value)
+		err := loadOne(last, at, []byte(key), value)
 		require.NoError(t, err)
 		for _, cut := range []int{1 + 47, 1 + 49, 1 + 63} {
 			if key[0] == 't' && len(value) == 1+64 {
-				_, err = hashTable(1).Load(at, []byte(key), value[:cut])
+				err = loadOne(hashTable(1), at, []byte(key), value[:cut])
 				require.ErrorIs(t, err, engine.ErrStored)
 			}
 		}

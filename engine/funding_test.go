@@ -160,7 +160,7 @@ func TestADividedCheckHappensOnce(t *testing.T) {
 	other := engine.NewTable(engine.Options{TrackChanges: true})
 	require.NoError(t, h.table.Drain(1000, func(changes []engine.Change) error {
 		for _, c := range changes {
-			_, err := other.Load(h.at, c.Key, c.Value)
+			err := loadOne(other, h.at, c.Key, c.Value)
 			require.NoError(t, err)
 		}
 		return nil

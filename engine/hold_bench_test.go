@@ -174,7 +174,7 @@ func BenchmarkStopsOfManyHolds(b *testing.B) {
 					step := time.Since(since)
 					longest, all = max(longest, step), all+step
 					for _, c := range changes {
-						if _, err := again.Load(benchHoldAt, c.Key, c.Value); err != nil {
+						if err := loadOne(again, benchHoldAt, c.Key, c.Value); err != nil {
 							b.Fatal(err)
 						}
 					}

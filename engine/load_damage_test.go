@@ -98,16 +98,8 @@ func Damaged(rng *rand.Rand, b []byte) []byte {
 // loadedWith returns a table with the changes, or nil if a change is refused. A node then does not start.
 func loadedWith(at Stamp, changes []Change) *Table {
 	table := NewTable(Options{Shards: 1, TrackChanges: true, IDLifetimeNs: 1e9})
-	for _, c := range changes {
-		var err error
-		if c.Value == nil {
-			err = table.Unload(c.Key)
-		} else {
-			_, err = table.Load(at, c.Key, c.Value)
-		}
-		if err != nil {
-			return nil
-		}
+	if _, err := table.Load(at, changes); err != nil {
+		return nil
 	}
 	return table
 }

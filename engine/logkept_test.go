@@ -178,7 +178,7 @@ func TestLoadRefusesMoreOfSomethingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := metaTable(1)
 			decideAt(table, l.at, engine.Op{Key: []byte("plain"), Limit: other, Cost: 1})
-			_, err := table.Load(l.at, key, more)
+			err := loadOne(table, l.at, key, more)
 			require.ErrorIs(t, err, engine.ErrStored)
 		})
 	}
@@ -187,9 +187,9 @@ func TestLoadRefusesMoreOfSomethingElse(t *testing.T) {
 		changes, _ := l.drain()
 		require.Len(t, changes, 1)
 		key, whole := changes[0].Key, changes[0].Value
-		_, err := metaTable(1).Load(l.at, key, whole)
+		err := loadOne(metaTable(1), l.at, key, whole)
 		require.NoError(t, err)
-		_, err = metaTable(1).Load(l.at, key, append([]byte{more[0]&0x80 | whole[0]}, whole[1:]...))
+		err = loadOne(metaTable(1), l.at, key, append([]byte{more[0]&0x80 | whole[0]}, whole[1:]...))
 		require.ErrorIs(t, err, engine.ErrStored)
 	})
 }

@@ -124,15 +124,8 @@ func replaying(t *testing.T, seed uint64) func(*replica, block, []engine.Decisio
 
 func replayed(t *testing.T, at engine.Stamp, journal []engine.Change, shards int) *engine.Table {
 	table := metaTable(shards)
-	for _, c := range journal {
-		err := error(nil)
-		if c.Value == nil {
-			err = table.Unload(c.Key)
-		} else {
-			_, err = table.Load(at, c.Key, c.Value)
-		}
-		require.NoError(t, err)
-	}
+	_, err := table.Load(at, journal)
+	require.NoError(t, err)
 	requireUnchanged(t, table)
 	return table
 }
@@ -194,15 +187,17 @@ func loaded(t *testing.T, at engine.Stamp, stored entries, shards int) *engine.T
 }
 
 func loadInto(t *testing.T, table *engine.Table, at engine.Stamp, stored entries) {
+	var changes []engine.Change
 	for key, of := range stored.inOrder() {
 		if len(of.values) == 0 {
-			require.NoError(t, table.Unload(key))
+			changes = append(changes, engine.Change{Key: key})
 		}
 		for _, v := range of.values {
-			_, err := table.Load(at, key, v)
-			require.NoError(t, err)
+			changes = append(changes, engine.Change{Key: key, Value: v})
 		}
 	}
+	_, err := table.Load(at, changes)
+	require.NoError(t, err)
 }
 
 // TestDrainStopsAtAnError checks that a drain stops at an error and returns the rest the next time.
@@ -220,7 +215,7 @@ func TestDrainStopsAtAnError(t *testing.T) {
 	require.EqualValues(t, 1000, loaded(t, at, stored, 8).Len(at))
 }
 
-// TestLoadSkipsWhatIsIdle checks that Load returns false for an idle entry and does not add it.
+// TestLoadSkipsWhatIsIdle checks that Load does not add an idle entry.
 func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	table, at, stored := metaTable(4), engine.Stamp{NowNs: 1e18}, entries{}
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 10), Cost: 1}})
@@ -228,9 +223,8 @@ func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	for k, v := range stored {
 		for waitNs, want := range map[int64]bool{1e9 - 1: true, 1e9: false} {
 			later, again := engine.Stamp{NowNs: at.NowNs + waitNs}, metaTable(2)
-			got, err := again.Load(later, []byte(k), v.values[0])
+			_, err := again.Load(later, []engine.Change{{Key: []byte(k), Value: v.values[0]}})
 			require.NoError(t, err)
-			require.Equal(t, want, got)
 			require.Equal(t, one(want), again.Len(later))
 		}
 	}
@@ -255,8 +249,8 @@ func TestLoadOfDamage(t *testing.T) {
 			}
 			for range 5 {
 				v := of.values[rng.IntN(len(of.values))]
-				_, _ = table.Load(at, k, engine.Damaged(rng, v))
-				_, _ = table.Load(at, engine.Damaged(rng, k), v)
+				_, _ = table.Load(at, []engine.Change{{Key: k, Value: engine.Damaged(rng, v)}})
+				_, _ = table.Load(at, []engine.Change{{Key: engine.Damaged(rng, k), Value: v}})
 			}
 		}
 		for _, b := range history {
@@ -266,7 +260,7 @@ func TestLoadOfDamage(t *testing.T) {
 		table.Collect(at, 1_000_000)
 		table.Len(at)
 	}
-	_, err := metaTable(1).Load(engine.Stamp{}, nil, nil)
+	_, err := metaTable(1).Load(engine.Stamp{}, []engine.Change{{}})
 	require.Error(t, err)
 }
 

@@ -199,7 +199,7 @@ func reloaded(t *testing.T, table *engine.Table, at engine.Stamp) *engine.Table 
 	require.NoError(t, table.Drain(100, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			if len(c.Value) > 0 {
-				_, err := loaded.Load(at, c.Key, c.Value)
+				_, err := loaded.Load(at, []engine.Change{c})
 				require.NoError(t, err)
 			}
 		}

@@ -248,8 +248,8 @@ func stored(t *testing.T, from *engine.Table, at engine.Stamp) *engine.Table {
 	require.NoError(t, from.Drain(256, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			if c.Value == nil {
-				require.NoError(t, to.Unload(c.Key))
-			} else if _, err := to.Load(at, c.Key, c.Value); err != nil {
+				require.NoError(t, loadOne(to, engine.Stamp{}, c.Key, nil))
+			} else if err := loadOne(to, at, c.Key, c.Value); err != nil {
 				return err
 			}
 		}

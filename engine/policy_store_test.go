@@ -92,10 +92,10 @@ func (j *passJournal) load(at engine.Stamp) *engine.Table {
 		c := lanes[i][0]
 		lanes[i], left = lanes[i][1:], left-1
 		if c.Value == nil {
-			require.NoError(j.t, table.Unload(c.Key))
+			require.NoError(j.t, loadOne(table, engine.Stamp{}, c.Key, nil))
 			continue
 		}
-		_, err := table.Load(at, c.Key, c.Value)
+		err := loadOne(table, at, c.Key, c.Value)
 		require.NoError(j.t, err)
 	}
 	requireUnchanged(j.t, table)

@@ -171,18 +171,18 @@ func (t *Table) drainPolicies(b *store.Batch) {
 }
 
 // loadPolicy adds a stored policy to the table.
-func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
+func (t *Table) loadPolicy(name string, value []byte) error {
 	p, err := decodeStored(name, value)
 	if err == nil {
 		err = p.Validate()
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrStored, err)
+		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
 	t.policyMu.Lock() // Load may run in many goroutines
 	defer t.policyMu.Unlock()
 	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
-	return true, nil
+	return nil
 }
 
 // forgetUsage records forgotten usage in all shards. The caller holds their locks.

@@ -95,14 +95,14 @@ func TestStoredTextsAreChecked(t *testing.T) {
 	for key, values := range stored {
 		value := values.values[0]
 		for cut := range len(value) {
-			_, err := engine.NewTable(engine.Options{}).Load(textAt, []byte(key), value[:cut])
+			err := loadOne(engine.NewTable(engine.Options{}), textAt, []byte(key), value[:cut])
 			require.ErrorIs(t, err, engine.ErrStored, "cut to %d", cut)
 		}
-		_, err := engine.NewTable(engine.Options{}).Load(textAt, []byte(key), append(bytes.Clone(value), 'x'))
+		err := loadOne(engine.NewTable(engine.Options{}), textAt, []byte(key), append(bytes.Clone(value), 'x'))
 		require.ErrorIs(t, err, engine.ErrStored)
 		negative := bytes.Clone(value)
 		negative[1+8+7] = 0x80 // the sign bit of the length
-		_, err = engine.NewTable(engine.Options{}).Load(textAt, []byte(key), negative)
+		err = loadOne(engine.NewTable(engine.Options{}), textAt, []byte(key), negative)
 		require.ErrorIs(t, err, engine.ErrStored)
 	}
 }

@@ -137,12 +137,8 @@ func restoredTier(t *testing.T, backup []byte, groups int, endHolds bool) (got [
 			table := engine.NewTable(engine.Options{TrackChanges: true})
 			at := b.Within(hashslot.OfGroup(g, groups)).At
 			err := b.Entries(hashslot.OfGroup(g, groups), func(chunk []engine.Change) error {
-				for _, c := range chunk {
-					if _, err := table.Load(engine.Stamp{NowNs: at.LimiterNs}, c.Key, c.Value); err != nil {
-						return err
-					}
-				}
-				return nil
+				_, err := table.Load(engine.Stamp{NowNs: at.LimiterNs}, chunk)
+				return err
 			})
 			if err != nil {
 				return err

@@ -105,28 +105,23 @@ func (f *fakeTable) Usage() (entries, bytes int64) {
 	return int64(len(f.entries)), bytes
 }
 
-func (f *fakeTable) Unload(key []byte) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.entries, string(key))
-	return nil
-}
-
 var errBadEntry = errors.New("no such algorithm")
 
-func (f *fakeTable) Load(at engine.Stamp, key, value []byte) (bool, error) {
+func (f *fakeTable) Load(at engine.Stamp, changes []engine.Change) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loadedAt = at
-	if string(value) == "bad" {
-		return false, errBadEntry
+	for i, c := range changes {
+		switch key := string(c.Key); {
+		case string(c.Value) == "bad":
+			return i, errBadEntry
+		case c.Value == nil, string(c.Value) == "idle":
+			delete(f.entries, key)
+		default:
+			f.entries[key] = string(c.Value)
+		}
 	}
-	if string(value) == "idle" {
-		delete(f.entries, string(key))
-		return false, nil
-	}
-	f.entries[string(key)] = string(value)
-	return true, nil
+	return 0, nil
 }
 
 // fakeSource is a Source whose clocks the test controls.

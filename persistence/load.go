@@ -11,12 +11,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Loader is the part of engine.Table that a start needs. Keys and values are valid only during the call. See
-// engine.Table for the contract of each method.
+// Loader is the part of engine.Table that a start needs. Changes are valid only during the call. See engine.Table for
+// the contract of each method.
 type Loader interface {
 	Reserve(entries int64)
-	Load(at engine.Stamp, key, value []byte) (bool, error)
-	Unload(key []byte) error
+	Load(at engine.Stamp, changes []engine.Change) (bad int, err error)
 }
 
 // waitingBlocks is the queue length of each load worker. It is long enough that workers rarely wait for the reader, and

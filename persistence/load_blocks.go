@@ -95,38 +95,77 @@ func (b stored) changes(each func(engine.Change) error) error {
 	return nil
 }
 
-// load loads the changes of a block into to.
-func (b stored) load(at engine.Stamp, to Loader) error {
-	return b.changes(func(c engine.Change) (err error) {
-		if c.Value == nil {
-			err = to.Unload(c.Key)
-		} else {
-			_, err = to.Load(at, c.Key, c.Value)
-		}
-		if err != nil {
-			return fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
-		}
-		return nil
-	})
-}
-
 // loadBlocks loads blocks until the channel is closed.
 func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to Loader) error {
+	g := gathered{at: at, to: to}
 	for {
 		select {
 		case block, ok := <-blocks:
 			if !ok {
-				return nil
+				return g.load()
 			}
 			if block.loaded != nil {
+				if err := g.load(); err != nil {
+					return err
+				}
 				block.loaded <- struct{}{} // never blocks: see newLoadWorkers
 				continue
 			}
-			if err := block.load(at, to); err != nil {
+			if err := block.changes(g.add); err != nil {
 				return err
 			}
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+const (
+	// gatherChanges is how many changes are loaded at once. A table loads many at once faster than one by one.
+	gatherChanges = 512
+	// gatherBytes bounds the keys and values of these changes, unless one alone is larger.
+	gatherBytes = 128 << 10
+)
+
+// gathered are changes of several blocks that are not loaded yet.
+type gathered struct {
+	at      engine.Stamp
+	to      Loader
+	changes []engine.Change
+	bytes   []byte // of the changes
+}
+
+// add adds a copy of a change.
+func (g *gathered) add(c engine.Change) error {
+	if n := len(c.Key) + len(c.Value); len(g.changes) == gatherChanges || len(g.bytes)+n > cap(g.bytes) {
+		if err := g.load(); err != nil {
+			return err
+		}
+		if n > cap(g.bytes) {
+			g.bytes = make([]byte, 0, max(n, gatherBytes))
+		}
+	}
+	c.Key = g.copy(c.Key)
+	if c.Value != nil {
+		c.Value = g.copy(c.Value)
+	}
+	g.changes = append(g.changes, c)
+	return nil
+}
+
+// copy copies b behind the bytes of the changes before, which have the capacity.
+func (g *gathered) copy(b []byte) []byte {
+	from := len(g.bytes)
+	g.bytes = append(g.bytes, b...)
+	return g.bytes[from:len(g.bytes):len(g.bytes)]
+}
+
+// load loads the changes.
+func (g *gathered) load() error {
+	bad, err := g.to.Load(g.at, g.changes)
+	if err != nil {
+		err = fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, g.changes[bad].Key, err)
+	}
+	g.changes, g.bytes = g.changes[:0], g.bytes[:0]
+	return err
 }

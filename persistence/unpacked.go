@@ -305,30 +305,25 @@ type commonEntries struct {
 // Reserve does nothing: these entries are few.
 func (e *commonEntries) Reserve(int64) {}
 
-// Load keeps a policy or a block everywhere.
-func (e *commonEntries) Load(_ engine.Stamp, key, value []byte) (bool, error) {
-	at, err := engine.PlacementOf(engine.Change{Key: key, Value: value})
-	if err != nil {
-		return false, err
-	}
+// Load keeps policies and blocks everywhere.
+func (e *commonEntries) Load(_ engine.Stamp, changes []engine.Change) (bad int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if at.Policy {
-		e.values[string(key)] = bytes.Clone(value)
-		return true, nil
+	for i, c := range changes {
+		var at engine.Placement
+		if c.Value != nil {
+			if at, err = engine.PlacementOf(c); err != nil {
+				return i, err
+			}
+		}
+		switch key := string(c.Key); {
+		case at.Policy:
+			e.values[key] = bytes.Clone(c.Value)
+		case at.BlockEverywhere:
+			e.values[key] = engine.MergeBlocks(nil, c.Value)
+		default:
+			delete(e.values, key) // a block of the key alone replaces a block everywhere
+		}
 	}
-	if at.BlockEverywhere {
-		e.values[string(key)] = engine.MergeBlocks(nil, value)
-		return true, nil
-	}
-	delete(e.values, string(key)) // a block of the key alone replaces a block everywhere
-	return false, nil
-}
-
-// Unload removes an entry.
-func (e *commonEntries) Unload(key []byte) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.values, string(key))
-	return nil
+	return 0, nil
 }

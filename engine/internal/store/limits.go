@@ -11,6 +11,7 @@ type limitTable struct {
 	slots  []limitSlot
 	number map[rule.Limit]uint32
 	vacant []uint32
+	newest uint32       // the number that acquire returned last, because new entries often have the same limit
 	used   *arena.Meter // bytes of limits
 }
 
@@ -48,9 +49,13 @@ func (t *limitTable) has(l *rule.Limit) bool {
 
 // acquire returns the number of a limit and increments its reference count.
 func (t *limitTable) acquire(l *rule.Limit) uint32 {
-	id, ok := t.number[*l]
-	if !ok {
-		id = t.add(*l)
+	id := t.newest
+	if of := &t.slots[id]; of.refs == 0 || of.limit != *l {
+		var ok bool
+		if id, ok = t.number[*l]; !ok {
+			id = t.add(*l)
+		}
+		t.newest = id
 	}
 	t.slots[id].refs++
 	return id

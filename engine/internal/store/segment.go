@@ -78,6 +78,9 @@ func (p *probe) next() {
 // at returns the group of a number below segmentGroups.
 func (g *Segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
 
+// Prefetch loads what add reads of the segment into the cache. The caller must use the result.
+func (g *Segment) Prefetch() uint64 { return uint64(g.live) }
+
 // slot returns the entry in a slot of the segment, 0 for none.
 func (g *Segment) slot(n int) arena.Ref {
 	of := &g.groups[n/groupLen]

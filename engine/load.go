@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// Load carries out stored changes in order: it restores an entry and replaces an entry of the same key, or removes the
+// entry if the change has no value. It skips an entry that is idle at the stamp. It does not mark entries as changed.
+//
+// An error means that Drain did not write a change. bad is its number in changes, and others may have been carried
+// out. Many goroutines may call Load, but changes with one OrderKey must be loaded in order.
+func (t *Table) Load(at Stamp, changes []Change) (bad int, err error) {
+	var b loadBatch
+	for from := 0; from < len(changes); from += loadBatchLen {
+		bad, err := b.load(t, at, changes[from:min(from+loadBatchLen, len(changes))])
+		if err != nil {
+			return from + bad, err
+		}
+	}
+	return 0, nil
+}
+
+// loadBatch is a part of the changes of a Load, sorted by shard. The keys of a start come in no order, so nearly every
+// change needs a part of the index that no cache has. A batch loads these parts side by side, as a shardBatch does.
+type loadBatch struct {
+	hash [loadBatchLen]uint64
+	in   [loadBatchLen]*shard // nil: in no shard
+	next [loadBatchLen]uint16 // the next change in the same lane
+	// lanes are chains of changes as in shardBatch. The last one has those that are in no shard.
+	first, last [batchLanes + 1]uint16
+}
+
+const (
+	loadBatchLen = 512
+	noChange     = loadBatchLen // marks the end of a lane
+)
+
+func (b *loadBatch) load(t *Table, at Stamp, changes []Change) (bad int, err error) {
+	if bad, err := b.sort(t, changes); err != nil {
+		return bad, err
+	}
+	for _, i := range b.first {
+		for i != noChange {
+			if i, err = b.loadRun(t, at, i, changes); err != nil {
+				return int(i), err
+			}
+		}
+	}
+	return 0, nil
+}
+
+// sort puts the changes into lanes. It changes no table.
+func (b *loadBatch) sort(t *Table, changes []Change) (bad int, err error) {
+	for i := range b.first {
+		b.first[i] = noChange
+	}
+	for i := range changes {
+		if b.hash[i], b.in[i], err = t.home(changes[i].Key); err != nil {
+			return i, err
+		}
+		b.next[i] = noChange
+		lane := batchLanes
+		if b.in[i] != nil {
+			lane = b.in[i].number % batchLanes
+		}
+		if b.first[lane] == noChange {
+			b.first[lane] = uint16(i)
+		} else {
+			b.next[b.last[lane]] = uint16(i)
+		}
+		b.last[lane] = uint16(i)
+	}
+	return 0, nil
+}
+
+// loadRun loads change i and those behind it in its lane that are in the same shard. It returns the next one, or the
+// one that failed.
+func (b *loadBatch) loadRun(t *Table, at Stamp, i uint16, changes []Change) (uint16, error) {
+	s := b.in[i]
+	if s == nil {
+		if err := t.loadShared(&changes[i]); err != nil {
+			return i, err
+		}
+		return b.next[i], nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	for i != noChange && b.in[i] == s {
+		for n := b.prefetch(s, i); n > 0; n-- {
+			if err := s.load(b.hash[i], &changes[i]); err != nil {
+				return i, err
+			}
+			i = b.next[i]
+		}
+	}
+	return i, nil
+}
+
+// prefetch loads what change i and others behind it read first into the cache, and returns how many changes these are.
+func (b *loadBatch) prefetch(s *shard, i uint16) (n int) {
+	var groups [prefetchAhead]store.Group
+	for ; n < prefetchAhead && i != noChange && b.in[i] == s; i = b.next[i] {
+		groups[n] = s.Index.GroupOf(b.hash[i])
+		s.fetched += groups[n].Read() + s.Index.SegmentOf(b.hash[i]).Prefetch()
+		n++
+	}
+	for k := range n {
+		if e := groups[k].First(); e != 0 {
+			s.fetched += s.Slab.Prefetch(e)
+		}
+	}
+	return n
+}
+
+// home returns the shard that has the entry of a storage key, or nil, and its hash there.
+func (t *Table) home(key []byte) (h uint64, s *shard, err error) {
+	if !validStorageKey(key) {
+		return 0, nil, ErrStored
+	}
+	name, ok := key[1:], true
+	switch key[0] {
+	case policyClass, orderClass, eventClass:
+		return 0, nil, nil
+	case store.StorageKinds[store.Bundles]:
+		ok = bundleName(name)
+	case store.AllocationBlocks:
+		name, _, ok = store.SplitBlockKey(name)
+	case store.StorageKinds[store.Tokens]:
+		of, ok := store.KeyOfToken(name)
+		if !ok {
+			return 0, nil, ErrStored
+		}
+		return t.hashKey(name), &t.shards[t.shardNumber(of)], nil
+	default:
+		ok = bytes.IndexByte(store.StorageKinds[:], key[0]) >= 0
+	}
+	if !ok {
+		return 0, nil, ErrStored
+	}
+	h, s = t.find(name)
+	return h, s, nil
+}
+
+// loadShared is Load for what is in no shard.
+func (t *Table) loadShared(c *Change) error {
+	name := string(c.Key[1:])
+	switch {
+	case c.Value != nil && len(c.Value) == 0:
+		return ErrStored
+	case c.Key[0] == policyClass && c.Value == nil:
+		t.policyMu.Lock()
+		defer t.policyMu.Unlock()
+		t.policies.Store(t.policies.Load().without(name))
+	case c.Key[0] == policyClass:
+		return t.loadPolicy(name, c.Value)
+	case c.Key[0] == eventClass && c.Value == nil:
+		t.events.Unload(name)
+	case c.Key[0] == eventClass:
+		return loadedEvent(t.events.Load(name, c.Value))
+	case c.Value != nil:
+		return t.order.load(c.Value)
+	}
+	return nil
+}
+
+// load is Table.Load for an entry of this shard, which is locked.
+func (s *shard) load(h uint64, change *Change) (err error) {
+	value, removed := change.Value, change.Value == nil
+	if !removed && len(value) == 0 {
+		return ErrStored
+	}
+	c := store.Cell{Hash: h, Key: change.Key[1:]}
+	switch class := change.Key[0]; {
+	case class == store.AllocationBlocks:
+		var number uint64
+		c.Key, number, _ = store.SplitBlockKey(c.Key)
+		if !removed {
+			return s.LoadBlock(&c, number, value)
+		}
+		s.UnloadBlock(&c, number)
+		return nil
+	case class == store.StorageKinds[store.Bundles]:
+		if !removed {
+			_, err = s.LoadBundle(h, c.Key, value)
+			return err
+		}
+		s.UnloadBundle(h, c.Key)
+		return nil
+	default:
+		c.Space = store.Space(bytes.IndexByte(store.StorageKinds[:], class))
+	}
+	if s.Open(&c); removed {
+		s.Unload(&c)
+		return nil
+	}
+	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
+	if kind >= uint8(store.NumStoredKinds) || store.SpaceOf(kind) != c.Space || more && !store.HasLog(kind) {
+		return ErrStored
+	}
+	if !more && !s.Extends(&c, value[1:]) {
+		s.Unload(&c)
+	}
+	_, err = s.Store.Load(&c, kind, value[1:])
+	return err
+}
+
+// bundleName reports whether a policy's limiter number 0 has this name.
+func bundleName(name []byte) bool {
+	_, number, _, ok := SplitName(name)
+	return ok && number == 0 && len(name) <= MaxNameLen
+}
+
+func validStorageKey(key []byte) bool {
+	return len(key) >= 2 && len(key) <= 1+2+MaxNameLen+MaxIDLen
+}
