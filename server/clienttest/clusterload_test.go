@@ -89,7 +89,8 @@ func (l *load) during(t *testing.T, name string, what func()) {
 	l.goesOn(t)
 	ended()
 	assert.Empty(t, l.unexpected())
-	t.Logf("%s: %d acknowledged, errors %v, longest gap %v", name, l.acknowledged()-began, l.worries.take(), l.pace.longest)
+	t.Logf("%s: %d acknowledged, errors %v, longest gap %v", name, l.acknowledged()-began, l.worries.take(),
+		l.pace.longest)
 }
 
 // goesOn waits until some more decisions are acknowledged in each group.

@@ -8,8 +8,8 @@
 //
 // Cluster clients count units at three real nodes. Meanwhile the leadership is transferred, the leader is killed, and
 // the killed node starts again. The clients must find the leader, and the count must contain every acknowledged unit.
-// The same runs with four Raft groups, whose leaders are spread over the nodes, and with pipelines over all groups. In a
-// tier of six nodes, clients know a node without replicas only, while replicas move and other nodes are killed.
+// The same runs with four Raft groups, whose leaders are spread over the nodes, and with pipelines over all groups. In
+// a tier of six nodes, clients know a node without replicas only, while replicas move and other nodes are killed.
 // Other tests lose a reply in the network. They show which clients resend the request, and that a request with an ID
 // counts once.
 //
