@@ -120,7 +120,8 @@ func (t *Table) home(key []byte) (h uint64, s *shard, err error) {
 	if !validStorageKey(key) {
 		return 0, nil, ErrStored
 	}
-	name, ok := key[1:], true
+	name := key[1:]
+	var ok bool
 	switch key[0] {
 	case policyClass, orderClass, eventClass:
 		return 0, nil, nil
@@ -129,8 +130,8 @@ func (t *Table) home(key []byte) (h uint64, s *shard, err error) {
 	case store.AllocationBlocks:
 		name, _, ok = store.SplitBlockKey(name)
 	case store.StorageKinds[store.Tokens]:
-		of, ok := store.KeyOfToken(name)
-		if !ok {
+		var of []byte
+		if of, ok = store.KeyOfToken(name); !ok {
 			return 0, nil, ErrStored
 		}
 		return t.hashKey(name), &t.shards[t.shardNumber(of)], nil
