@@ -63,7 +63,7 @@ type Table struct {
 	asked       atomic.Uint64 // the number of shards that Victims has asked
 	skips       atomic.Int64  // operations left before the next search of reclaim
 
-	// policies is replaced by a caller that holds the locks of all shards, or by Load and Unload under policyMu.
+	// policies is replaced by a caller that holds the locks of all shards, or by Load under policyMu.
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards policiesChanged
 	policiesChanged map[string]struct{} // the names of policies that changed since the last Drain

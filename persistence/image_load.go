@@ -43,7 +43,7 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 	if err != nil {
 		return err
 	}
-	if err := m.journal.load(at, to); err != nil {
+	if err := m.journal.load(at, to, m.progress); err != nil {
 		return err
 	}
 	m.loaded.Store(true)

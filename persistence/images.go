@@ -53,13 +53,14 @@ type ImageInfo struct {
 // Write, Clear, Seal and Load exclude each other. List, Send and Receive may run concurrently with them. A disk failure
 // after OpenImages ends the process, through StoreOptions.OnFatal.
 type Images struct {
-	dir     directory
-	guard   *guardFS
-	lock    *pebble.Lock
-	log     *slog.Logger
-	renewal renewal
-	fatal   func(error)
-	loaded  atomic.Bool // if true, damage found in the background is fatal
+	dir      directory
+	guard    *guardFS
+	lock     *pebble.Lock
+	log      *slog.Logger
+	renewal  renewal
+	fatal    func(error)
+	progress *Progress
+	loaded   atomic.Bool // if true, damage found in the background is fatal
 
 	work    sync.Mutex // acquired before mu
 	db      *pebble.DB
@@ -84,7 +85,7 @@ type Images struct {
 func OpenImages(o StoreOptions) (*Images, error) {
 	o.ready()
 	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), pinned: map[string]int{},
-		eager: o.eager}
+		eager: o.eager, progress: o.Progress}
 	m.guard = &guardFS{FS: o.FS, fatal: m.fatal}
 	m.dir = directory{fs: m.guard, path: o.Dir}
 	if err := m.open(); err != nil {

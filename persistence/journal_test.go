@@ -129,7 +129,7 @@ func TestItemsOfNoKindAreRefused(t *testing.T) {
 		require.NoError(t, s.db.Set(itemKey(s.journal.next), []byte(value), nil))
 		s.journal.next++
 		require.NoError(t, s.commit(nil, at(), pebble.Sync))
-		require.ErrorIs(t, s.journal.load(engine.Stamp{}, newFakeTable()), ErrDamaged, name)
+		require.ErrorIs(t, s.journal.load(engine.Stamp{}, newFakeTable(), nil), ErrDamaged, name)
 		require.NoError(t, s.Close())
 	}
 }

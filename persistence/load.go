@@ -107,18 +107,18 @@ func itemNumber(key []byte) (uint64, error) {
 
 // load loads the stored entries into to, except entries that are idle at the given stamp. A reader distributes the
 // blocks by lane to workers. After any error the caller must discard to.
-func (j *journal) load(at engine.Stamp, to Loader) error {
+func (j *journal) load(at engine.Stamp, to Loader, p *Progress) error {
 	to.Reserve(j.expected())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w := newLoadWorkers(ctx)
 	ended := make(chan error, len(w.queues)+1)
 	for _, work := range w.queues {
-		go func() { ended <- loadBlocks(ctx, work, at, to) }()
+		go func() { ended <- loadBlocks(ctx, work, &gathered{at: at, to: to, progress: p}) }()
 	}
 	go func() {
 		defer w.end()
-		ended <- j.read(w.hand)
+		ended <- j.read(w.hand, p)
 	}()
 	var err error
 	for range cap(ended) {
@@ -138,16 +138,21 @@ func (j *journal) expected() int64 {
 }
 
 // read passes the blocks of the journal to hand, in order. It checks that no item is missing.
-func (j *journal) read(hand func(kind byte, block []byte) error) error {
+func (j *journal) read(hand func(kind byte, block []byte) error, p *Progress) error {
 	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: itemKey(j.next)})
 	if err != nil {
 		return err
 	}
 	last := uint64(0)
 	for iter.First(); iter.Valid(); iter.Next() {
+		first, before := last == 0, j.bytes
 		if last, err = j.readItem(iter, last, hand); err != nil {
 			return errors.Join(err, iter.Close())
 		}
+		if first {
+			p.begin(int64(j.next - last))
+		}
+		p.add(j.bytes - before)
 	}
 	return iter.Close() // this also returns errors of the iteration
 }

@@ -96,8 +96,7 @@ func (b stored) changes(each func(engine.Change) error) error {
 }
 
 // loadBlocks loads blocks until the channel is closed.
-func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to Loader) error {
-	g := gathered{at: at, to: to}
+func loadBlocks(ctx context.Context, blocks <-chan stored, g *gathered) error {
 	for {
 		select {
 		case block, ok := <-blocks:
@@ -121,7 +120,8 @@ func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to L
 }
 
 const (
-	// gatherChanges is how many changes are loaded at once. A table loads many at once faster than one by one.
+	// gatherChanges is how many changes are loaded at once. A table loads many at once faster than one by one, and
+	// sorts as many together.
 	gatherChanges = 512
 	// gatherBytes bounds the keys and values of these changes, unless one alone is larger.
 	gatherBytes = 128 << 10
@@ -133,6 +133,8 @@ type gathered struct {
 	to      Loader
 	changes []engine.Change
 	bytes   []byte // of the changes
+
+	progress *Progress
 }
 
 // add adds a copy of a change.
@@ -166,6 +168,9 @@ func (g *gathered) load() error {
 	if err != nil {
 		err = fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, g.changes[bad].Key, err)
 	}
-	g.changes, g.bytes = g.changes[:0], g.bytes[:0]
+	g.progress.loaded(len(g.changes))
+	if g.changes, g.bytes = g.changes[:0], g.bytes[:0]; cap(g.bytes) > gatherBytes {
+		g.bytes = nil
+	}
 	return err
 }

@@ -46,6 +46,19 @@ func loadStore(t testing.TB, dir string) *engine.Table {
 	return table
 }
 
+func TestProgressOfALoad(t *testing.T) {
+	const n = 3000
+	dir, p := t.TempDir(), &Progress{}
+	require.Equal(t, "looking for stored state", p.String())
+	fillStore(t, dir, n)
+	s, err := OpenStore(StoreOptions{Dir: dir, Progress: p})
+	require.NoError(t, err)
+	require.NoError(t, s.Load(engine.Stamp{NowNs: benchNow}, engine.NewTable(engine.Options{})))
+	require.NoError(t, s.abandon())
+	require.EqualValues(t, n, p.changes.Load())
+	require.Regexp(t, `^loading the state: 3000 changes, \d+ bytes, 100 %, about 0s left$`, p.String())
+}
+
 func TestLoadOfManyKeys(t *testing.T) {
 	const n = 200_000
 	dir := t.TempDir()

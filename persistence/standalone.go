@@ -36,9 +36,10 @@ const (
 
 // Options configure a Node.
 type Options struct {
-	DataDir string       // "": in memory only
-	FS      vfs.FS       // nil: the machine's file system
-	Logger  *slog.Logger // nil: slog.Default
+	DataDir  string       // "": in memory only
+	FS       vfs.FS       // nil: the machine's file system
+	Progress *Progress    // of the load; nil: nobody asks
+	Logger   *slog.Logger // nil: slog.Default
 	// OnFatal is called when the disk fails at run time, and must not return, because no decision may be answered whose
 	// state cannot be saved. If it is nil, the node logs the error and ends the process with code 1.
 	OnFatal func(error)
@@ -114,7 +115,8 @@ func (n *Node) restore(o Options) error {
 		n.table, n.clock = engine.NewTable(o.Table), newClock(o, nil)
 		return nil
 	}
-	store, err := OpenStore(StoreOptions{Dir: o.DataDir, FS: o.FS, Logger: o.Logger, OnFatal: o.OnFatal})
+	store, err := OpenStore(StoreOptions{Dir: o.DataDir, FS: o.FS, Logger: o.Logger, OnFatal: o.OnFatal,
+		Progress: o.Progress})
 	if err != nil {
 		return err
 	}

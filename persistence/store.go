@@ -33,6 +33,8 @@ type StoreOptions struct {
 	// process ends with code 1.
 	OnFatal func(error)
 
+	Progress *Progress // of Load; nil: nobody asks
+
 	renewal renewal // usualRenewal by default; tests set other values
 	eager   bool    // in tests: Images closes work/ after each Seal and Load
 }
@@ -53,29 +55,30 @@ func (o *StoreOptions) ready() {
 // Store keeps entries and the clock record in a data directory. The caller first calls Load and Begin, each once. Then
 // one goroutine at a time may call Flush, Clear or Close.
 type Store struct {
-	db      *pebble.DB // read-only before Begin, unless the directory is new
-	options func() *pebble.Options
-	journal journal
-	spread  spread
-	dir     directory
-	guard   *guardFS
-	lock    *pebble.Lock
-	fatal   func(error)
-	loaded  atomic.Bool // if true, damage found in the background is fatal
-	fresh   bool        // no first start of this directory has finished
-	marked  mark        // the promise of the marks when the store was opened
-	marks   *markFile   // nil before Begin
-	last    Record      // the newest record written or read
-	hasLast bool
-	seed    engine.HashSeed
-	seeded  bool // the seed is that of the directory
+	db       *pebble.DB // read-only before Begin, unless the directory is new
+	options  func() *pebble.Options
+	journal  journal
+	spread   spread
+	dir      directory
+	guard    *guardFS
+	lock     *pebble.Lock
+	fatal    func(error)
+	loaded   atomic.Bool // if true, damage found in the background is fatal
+	fresh    bool        // no first start of this directory has finished
+	marked   mark        // the promise of the marks when the store was opened
+	marks    *markFile   // nil before Begin
+	last     Record      // the newest record written or read
+	hasLast  bool
+	seed     engine.HashSeed
+	progress *Progress
+	seeded   bool // the seed is that of the directory
 }
 
 // OpenStore opens or creates the data directory. Every error says what was found and what to do, and leaves the state
 // in the directory unchanged.
 func OpenStore(o StoreOptions) (*Store, error) {
 	o.ready()
-	s := &Store{fatal: stopper(o.Logger, o.OnFatal)}
+	s := &Store{fatal: stopper(o.Logger, o.OnFatal), progress: o.Progress}
 	s.guard = &guardFS{FS: o.FS, fatal: s.fatal}
 	s.dir = directory{fs: s.guard, path: o.Dir}
 	if err := s.open(o); err != nil {
@@ -151,7 +154,7 @@ func (s *Store) reopen() (err error) {
 // Load loads the stored entries into to, in parallel on all processors. It omits entries that are idle at the given
 // stamp. The stamp must not be after the record passed to Begin. Otherwise a later start could have an earlier stamp,
 // at which an omitted entry is not idle. After any error the caller must discard to.
-func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to) }
+func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to, s.progress) }
 
 // readRecord reads the clock record of the last flush, and compares it with the mark.
 func (s *Store) readRecord(r renewal) error {

@@ -42,6 +42,7 @@ func (n *Node) loadState() error {
 	var err error
 	n.images, err = persistence.OpenImages(persistence.StoreOptions{
 		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: n.own.Log, OnFatal: n.own.Fatal,
+		Progress: o.Progress,
 	})
 	if err != nil {
 		return err

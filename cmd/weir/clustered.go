@@ -58,7 +58,9 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 const soloID = "solo"
 
 // openNode bounds the heap and starts the limiter that the flags describe: alone or in a cluster.
-func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces) (node, error) {
+func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces, progress *persistence.Progress) (
+	node, error,
+) {
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
 	collector := watchCollector()
@@ -66,13 +68,13 @@ func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces)
 		defer collector.most.Store(maxSpareGarbage) // not while the state is loaded
 	}
 	if !s.clustered() {
-		return orNil(persistence.Open(s.nodeOptions(log, memory)))
+		return orNil(persistence.Open(s.nodeOptions(log, memory, progress)))
 	}
 	o, err := s.clusterOptions(log, memory, at)
 	if err != nil {
 		return nil, err
 	}
-	o.OnEntry = traces.OnEntry()
+	o.OnEntry, o.Progress = traces.OnEntry(), progress
 	return orNil(router.Open(o))
 }
 

@@ -82,11 +82,7 @@ func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyr
 		go func() { failed <- srv.ServeTLS(p.secure, p.cert.Server(p.auth)) }()
 	}
 	if p.web != nil {
-		web := p.web
-		if p.httpTLS {
-			web = tls.NewListener(web, p.cert.Server(tls.NoClientCert))
-		}
-		go func() { failed <- beside.Serve(web) }()
+		go func() { failed <- beside.Serve(p.webTLS(p.web)) }()
 	}
 	for _, ln := range present(p.webSocket) {
 		go func() { failed <- beside.Serve(ln) }()

@@ -122,7 +122,10 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, at.close())
 	}
 	defer traces.Close(log)
-	node, err := s.openNode(log, at, traces)
+	progress := &persistence.Progress{}
+	endLoad := at.whileLoading(progress)
+	node, err := s.openNode(log, at, traces, progress)
+	endLoad()
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
@@ -196,10 +199,11 @@ func shutdown(log *slog.Logger, srv *server.Server, beside *httpapi.Server, envo
 	return err
 }
 
-func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
+func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64, progress *persistence.Progress) persistence.Options {
 	return persistence.Options{
 		Source:            s.source(),
 		DataDir:           s.DataDir,
+		Progress:          progress,
 		Logger:            log,
 		TestClock:         s.TestClock,
 		MaxDowntimeCredit: s.MaxDowntimeCredit,

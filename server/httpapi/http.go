@@ -75,9 +75,7 @@ func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) 
 			CheckOff, CheckProtected, CheckOpen, check)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
-		writePlain(w, http.StatusOK, "ok")
-	})
+	mux.HandleFunc("GET /livez", alive)
 	mux.Handle("GET /metrics", &metricsPage{make: promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
 		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
 		ErrorHandling: promhttp.ContinueOnError,

@@ -106,6 +106,8 @@ type Options struct {
 	// calls.
 	OnEntry func(Entry)
 	Faults  faults.Set
+	// Progress is of the load of the stored state; nil: nobody asks.
+	Progress *persistence.Progress
 
 	// Format is the newest form of entries that this node can read; 0 means all that this weir knows. For tests.
 	Format byte
