@@ -47,11 +47,11 @@ func TestAHandoverThatKeepsALeaderFromServingIsSeen(t *testing.T) {
 		n.leadership.BecomeLeader()
 		close(ended)
 	}()
-	require.Eventually(t, func() bool { return n.leadership.Handover.Since.Load() != nil }, 20*time.Second,
+	require.Eventually(t, func() bool { return n.leadership.Handover.First.Load() != nil }, 20*time.Second,
 		time.Microsecond)
 	require.Error(t, transfer.Error())
 	<-ended
-	require.Nil(t, n.leadership.Handover.Since.Load(), "the node serves")
+	require.Nil(t, n.leadership.Handover.First.Load(), "the node serves")
 }
 
 // TestTheSuccessorHasAppliedTheMost checks that the successor is the running voter with the most applied entries. A

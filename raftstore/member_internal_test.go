@@ -11,6 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
 )
 
 // TestAMemberIsFoundByTheIDItWasGiven checks that the configured id finds the first and each later incarnation of a
@@ -72,12 +73,18 @@ func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
 	n.watchdog.EndIfStuck()
 	require.Empty(t, n.ended)
-	long := time.Now().Add(-time.Hour)
-	n.leadership.Handover.Since.Store(&long)
+	refused := func() {
+		long := time.Now().Add(-time.Hour)
+		n.leadership.Handover.First.Store(&leadership.Refusal{At: long, Term: n.raft.CurrentTerm()})
+	}
+	refused()
 	n.watchdog.EndIfStuck()
 	require.Empty(t, n.ended, "a follower refuses nothing")
 	n.configure(t, "a")
 	n.leads(t)
+	n.watchdog.EndIfStuck()
+	require.Empty(t, n.ended, "the refusal was in an earlier term")
+	refused()
 	n.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrStuck)

@@ -270,7 +270,8 @@ var walls = []wall{
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/away " +
 			"raftstore/internal/calls raftstore/internal/detector raftstore/internal/failure " +
-			"raftstore/internal/host raftstore/internal/timers raftstore/peer raftstore/placement",
+			"raftstore/internal/host raftstore/internal/identity raftstore/internal/timers raftstore/peer " +
+			"raftstore/placement",
 		"stands in front of the groups of a node and of those on other nodes, and replicates nothing itself"},
 	{"raftstore/sharedlog", "persistence raftstore/wallog",
 		"gives each group a part of one log, and knows nothing of groups"},

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/away"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
 // viewAge is how long Topology returns the same description. Every pipeline may call Topology, and a new description
@@ -350,7 +351,8 @@ func (r *Router) TransferLeadership(to string) error {
 	if g := r.only(); g != nil {
 		return g.TransferLeadership(to)
 	}
-	if base := r.base(); to != "" && base.Topology().Member(to) == nil {
+	base := r.base()
+	if to = called(base.Topology(), to); to != "" && base.Topology().Member(to) == nil {
 		return base.TransferLeadership(to) // which knows why not
 	}
 	if r.replicas > 0 && to != "" && !slices.ContainsFunc(r.Topology().Groups, votes(to)) {
@@ -373,6 +375,7 @@ func (r *Router) TransferGroup(group int, to string) error {
 	if groups := len(r.all()); group >= groups {
 		return fmt.Errorf("the cluster has %d groups", groups)
 	}
+	to = called(r.base().Topology(), to)
 	return r.reach(group, func(g reachable) error {
 		t := g.Topology()
 		if a, ok := g.(*away.Group); ok { // a report may be a second old
@@ -387,6 +390,16 @@ func (r *Router) TransferGroup(group int, to string) error {
 		}
 		return g.TransferLeadership(own)
 	})
+}
+
+// called returns the id of the node that was started with an id: that of its present incarnation.
+func called(t *limiter.Topology, given string) string {
+	for i := range t.Nodes {
+		if identity.GivenID(t.Nodes[i].ID) == given && t.Member(given) == nil {
+			return t.Nodes[i].ID
+		}
+	}
+	return given
 }
 
 // votes returns a function that reports whether a node votes in a group. id is the node's id in the first group.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/raft"
 
@@ -49,10 +50,18 @@ func Outcome(err error) error {
 	return limiter.ErrUnknownOutcome
 }
 
+// passing are the beginnings of errors of the library that say that nothing was changed, and that pass: another change
+// was first, or the next leader did not answer in time.
+var passing = []string{"configuration changed since ", "leadership transfer timeout"}
+
 // Change waits for a configuration change, and returns its outcome, or the reason why the library refuses it.
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
 	outcome := Outcome(err)
+	passes := func(text string) bool { return strings.HasPrefix(err.Error(), text) }
+	if err != nil && slices.ContainsFunc(passing, passes) {
+		return limiter.ErrTryAgain
+	}
 	if outcome == limiter.ErrUnknownOutcome && !errors.Is(err, raft.ErrLeadershipLost) &&
 		!errors.Is(err, raft.ErrRaftShutdown) {
 		return err

@@ -87,6 +87,9 @@ func (l *Leadership) Transfer(to string) error {
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", to)
 	}
+	if s.Suffrage != raft.Voter {
+		return fmt.Errorf("node %q does not vote in this group", to)
+	}
 	return l.HandOver(*s)
 }
 
@@ -94,21 +97,31 @@ func (l *Leadership) Transfer(to string) error {
 // idle leader proposes a tick every second, and one that cannot serve yet proposes barriers, so refusals always occur.
 // The Raft library may keep this belief until the node leads again (hashicorp/raft issue 696).
 type handoverWatch struct {
-	Since atomic.Pointer[time.Time] // of the first refusal in a row; nil: the last entry was not refused
+	First atomic.Pointer[Refusal] // the first refusal in a row; nil: the last entry was not refused
 }
 
-// Observe records the Raft library's result for an entry.
-func (h *handoverWatch) Observe(err error) {
-	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-		now := time.Now()
-		h.Since.CompareAndSwap(nil, &now)
-	} else if h.Since.Load() != nil {
-		h.Since.Store(nil)
+// Refusal is an entry that the Raft library has refused, because a handover was in progress.
+type Refusal struct {
+	At   time.Time
+	Term uint64
+}
+
+// Observe records the Raft library's result for an entry, in the present term of this node.
+func (h *handoverWatch) Observe(err error, term uint64) {
+	first := h.First.Load()
+	switch {
+	case !errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		if first != nil {
+			h.First.Store(nil)
+		}
+	case first == nil || first.Term != term:
+		h.First.CompareAndSwap(first, &Refusal{time.Now(), term})
 	}
 }
 
-// Stuck reports whether entries have been refused for longer than limit.
-func (h *handoverWatch) Stuck(limit time.Duration) bool {
-	since := h.Since.Load()
-	return since != nil && time.Since(*since) > limit
+// Stuck reports whether entries have been refused for longer than limit in the present term of this node. A refusal of
+// an earlier term says nothing: another node has led since.
+func (h *handoverWatch) Stuck(limit time.Duration, term uint64) bool {
+	first := h.First.Load()
+	return first != nil && first.Term == term && time.Since(first.At) > limit
 }

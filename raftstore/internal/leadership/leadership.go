@@ -77,7 +77,7 @@ func (l *Leadership) BecomeLeader() {
 		term := l.Raft.CurrentTerm()
 		barrier := l.Raft.Barrier(timers.ElectionTimeout(l.Heartbeat))
 		err := l.Raft.Await(barrier)
-		l.Handover.Observe(err)
+		l.Handover.Observe(err, l.Raft.CurrentTerm())
 		if err != nil {
 			if !l.Peers.NoQuorumExplained() {
 				l.Log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)

@@ -14,16 +14,21 @@ import (
 func TestAStuckHandoverIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h handoverWatch
-		h.Observe(raft.ErrLeadershipTransferInProgress)
+		h.Observe(raft.ErrLeadershipTransferInProgress, 3)
 		time.Sleep(time.Minute)
-		h.Observe(nil)
-		require.False(t, h.Stuck(time.Second), "an entry that passed must end the suspicion")
-		h.Observe(raft.ErrLeadershipTransferInProgress)
+		h.Observe(nil, 3)
+		require.False(t, h.Stuck(time.Second, 3), "an entry that passed must end the suspicion")
+		h.Observe(raft.ErrLeadershipTransferInProgress, 3)
 		time.Sleep(time.Second)
-		h.Observe(raft.ErrLeadershipTransferInProgress)
-		require.False(t, h.Stuck(time.Second))
+		h.Observe(raft.ErrLeadershipTransferInProgress, 3)
+		require.False(t, h.Stuck(time.Second, 3))
 		time.Sleep(time.Second)
-		require.True(t, h.Stuck(time.Second))
+		require.True(t, h.Stuck(time.Second, 3))
+		require.False(t, h.Stuck(time.Second, 5), "another node has led since")
+		h.Observe(raft.ErrLeadershipTransferInProgress, 5)
+		require.False(t, h.Stuck(time.Second, 5))
+		time.Sleep(2 * time.Second)
+		require.True(t, h.Stuck(time.Second, 5))
 	})
 }
 

@@ -100,7 +100,7 @@ func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 func (p *Pipeline) CompleteProposals() {
 	for sent := range p.Proposals {
 		said := p.Raft.Await(sent.Future)
-		p.Leadership.Handover.Observe(said)
+		p.Leadership.Handover.Observe(said, p.Raft.CurrentTerm())
 		p.evictions.add(-sent.Batch.Growth, -sent.Batch.Evicts)
 		err := consensus.Outcome(said)
 		if err != nil {

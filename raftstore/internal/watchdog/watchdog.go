@@ -34,6 +34,7 @@ type Config struct {
 // Raft tells a Watchdog about the Raft library.
 type Raft interface {
 	State() raft.RaftState
+	CurrentTerm() uint64
 	LastIndex() uint64
 	// Server returns a member by its id, or nil.
 	Server(id string) *raft.Server
@@ -49,8 +50,8 @@ type Writes interface {
 
 // Handover tells a Watchdog about transfers of leadership.
 type Handover interface {
-	// Stuck reports whether one has not ended for longer than a limit.
-	Stuck(limit time.Duration) bool
+	// Stuck reports whether one of this term has not ended for longer than a limit.
+	Stuck(limit time.Duration, term uint64) bool
 }
 
 // Identity is what the directory of this node says about its membership.
@@ -92,7 +93,8 @@ func (w *Watchdog) stuck() error {
 	if w.removed() {
 		return failure.ErrRemoved
 	}
-	if w.c.Raft.State() == raft.Leader && w.c.Handover.Stuck(4*timers.ElectionTimeout(w.c.Heartbeat)) {
+	limit := 4 * timers.ElectionTimeout(w.c.Heartbeat)
+	if w.c.Raft.State() == raft.Leader && w.c.Handover.Stuck(limit, w.c.Raft.CurrentTerm()) {
 		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", failure.ErrStuck)
 	}
 	return nil
