@@ -65,6 +65,11 @@ func (n *Node) RemoveNode(id string) error {
 	return n.membership.Give(membership.Order{What: "remove", ID: id})
 }
 
+// ReleaseReplica removes a node from a group on a part of the nodes, unless the group would have too few replicas.
+func (n *Node) ReleaseReplica(id string) error {
+	return n.membership.Give(membership.Order{What: "release", ID: id})
+}
+
 // AwaitQuiet returns when this node has answered the operations that it has, or after a second.
 func (n *Node) AwaitQuiet() { n.pipeline.AwaitQuiet() }
 

@@ -53,6 +53,7 @@ type reachable interface {
 	Backup() (*limiter.Backup, error)
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
+	ReleaseReplica(id string) error
 	TransferLeadership(to string) error
 }
 

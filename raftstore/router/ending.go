@@ -75,13 +75,27 @@ func (n *Node) closeLater(group int, moved bool) {
 	if moved {
 		err = errors.Join(err, raftstore.DropState(n.options, group))
 	}
-	if err = errors.Join(err, n.host.FreeLog()); err != nil {
+	if err = errors.Join(err, n.freeLog()); err != nil {
 		n.options.Logger.Warn("a group that has ended was not closed cleanly", "group", group, "error", err)
 	}
 	n.nodes[group].Store(nil)
 	if moved {
 		n.ending[group].Store(false)
 	}
+}
+
+// freeLog removes the entries of groups that have ended or moved from the shared log. It does nothing while a replica
+// is not open that may have promised a vote or an entry, because the log has them.
+func (n *Node) freeLog() error {
+	for i, m := range n.all() {
+		if n.nodes[i].Load() != nil || m.why != nil {
+			continue
+		}
+		if has, err := raftstore.ReplicaIn(n.options, i); err != nil || has.NodeID != "" && !has.Removed {
+			return err
+		}
+	}
+	return n.host.FreeLog()
 }
 
 // fatal ends the process.

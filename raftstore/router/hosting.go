@@ -37,10 +37,14 @@ func (n *Node) keepPlaced() {
 		}
 		n.learn()
 		if !placed {
-			placed = n.openPlaced()
+			if placed = n.openPlaced(); placed {
+				if err := n.freeLog(); err != nil {
+					n.options.Logger.Warn("the log of groups that have moved away is not freed yet", "error", err)
+				}
+			}
 		}
 		n.enter()
-		n.lent.Expire()
+		n.backups.Expire()
 		for _, m := range n.all() {
 			if m.away != nil {
 				m.away.Expire()
@@ -69,12 +73,13 @@ func (n *Node) learn() {
 // the replica knows may have moved away while its node was down, and only they would tell it that it was removed.
 func (n *Node) hearIfRemoved(group int) {
 	m, node := n.all()[group], n.nodes[group].Load()
-	if m.live == nil || node == nil {
+	if node == nil {
 		return
 	}
 	t := node.Topology()
 	if addr, ok := m.away.LeaderWithout(t.Self); ok && t.Leader == "" {
-		node.HearFrom(addr)
+		run := func(ask func()) bool { n.sending.Go(ask); return true }
+		n.hearing[group].Go(run, func() { node.HearFrom(addr) })
 	}
 }
 
@@ -106,7 +111,10 @@ func (n *Node) openPlaced() (all bool) {
 		if i == 0 || n.nodes[i].Load() != nil {
 			continue
 		}
-		if err := n.openIfPlaced(first, i, ids); err != nil {
+		n.opening.Lock()
+		err := n.openIfPlaced(first, i, ids)
+		n.opening.Unlock()
+		if err != nil {
 			if all = false; tell {
 				n.options.Logger.Info("a replica of a group is not open yet", "group", i, "because", err)
 				n.toldOpening = time.Now()
@@ -117,6 +125,7 @@ func (n *Node) openPlaced() (all bool) {
 }
 
 // openIfPlaced opens a replica of a group that was founded on the nodes with the given ids, if this node shall have it.
+// The caller holds opening.
 func (n *Node) openIfPlaced(first *raftstore.Node, group int, ids []string) error {
 	self := first.Topology().Self
 	has, err := raftstore.ReplicaIn(n.options, group)
@@ -146,10 +155,8 @@ func addressesOf(t *limiter.Topology, ids []string) (addrs []string) {
 }
 
 // openReplica opens a replica of a group, which founds the group or joins it at the addresses. It serves once it has
-// joined.
+// joined. The caller holds opening.
 func (n *Node) openReplica(group int, id string, join []string) error {
-	n.opening.Lock()
-	defer n.opening.Unlock()
 	select {
 	case <-n.stop:
 		return net.ErrClosed // nothing would close the replica
@@ -176,7 +183,11 @@ func (n *Node) enter() {
 		if busy || node == nil || !node.Joined() || node.Topology().Leader == "" {
 			continue
 		}
-		_ = n.replace(i, func(m *replica) { m.live = node }) // one more is left
+		_ = n.replace(i, func(m *replica) { // one more is left
+			if !n.ending[i].Load() && !n.rests(i) {
+				m.live = node
+			}
+		})
 	}
 }
 
@@ -251,9 +262,12 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 	if group >= len(n.all()) {
 		return calls.Refused, []byte(fmt.Sprintf("there is no group %d", group))
 	}
-	if what == calls.Host {
+	switch what {
+	case calls.Host:
 		id, err := n.hostReplica(group)
 		return calls.Reply([]byte(id), err)
+	case calls.Backup:
+		return n.backups.Answer(body)
 	}
 	node := n.nodes[group].Load()
 	if n.all()[group].live == nil || node == nil {
@@ -263,7 +277,7 @@ func (n *Node) answerCall(from peer.Identity, method byte, payload []byte) (byte
 	case calls.Rest:
 		return calls.Reply(nil, n.rest(group, node))
 	case calls.Read:
-		return away.Answer(node, &n.lent, body)
+		return away.Answer(group, node, &n.backups, body)
 	case calls.Follow:
 		return calls.Reply(nil, n.followTo(node, body))
 	}
@@ -277,6 +291,8 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	if first == nil || n.options.Replicas == 0 || group == 0 {
 		return "", fmt.Errorf("group %d does not move", group)
 	}
+	n.opening.Lock()
+	defer n.opening.Unlock()
 	n.resting[group].Store(nil)
 	if n.nodes[group].Load() == nil {
 		id := raftstore.NewIncarnation(n.options.NodeID)
@@ -315,7 +331,7 @@ func (n *Node) followTo(g *raftstore.Node, body []byte) error {
 }
 
 // joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node
-// that has just started may know none of them yet.
+// that has just started may know none of them yet. The caller holds opening.
 func (n *Node) joinReplica(first *raftstore.Node, group int, id string) error {
 	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
 	if len(others) == 0 {

@@ -114,7 +114,7 @@ func (m *moving) step() (limiter.Move, error) {
 	case target != nil && !target.Voter && source != nil && !source.Voter:
 		return limiter.Move{}, fmt.Errorf("%s and %s both catch up with group %d", m.from.ID, m.to.ID, m.group)
 	case target != nil && !target.Voter:
-		return limiter.Move{Waits: true, Step: catchingUp(m.to.ID, target)}, nil
+		return limiter.Move{Waits: true, Step: catchingUp(m.to, target)}, nil
 	case source == nil:
 		return limiter.Move{Done: true}, nil
 	}
@@ -132,11 +132,14 @@ func (m *moving) step() (limiter.Move, error) {
 }
 
 // catchingUp says how far a new replica is. Until its first status its lag is unknown.
-func catchingUp(on string, replica *limiter.Member) string {
-	if !replica.Up {
-		return "the replica on " + on + " catches up"
+func catchingUp(on, replica *limiter.Member) string {
+	switch {
+	case !on.Up:
+		return on.ID + " is down: its replica catches up when it is back"
+	case !replica.Up:
+		return "the replica on " + on.ID + " catches up"
 	}
-	return fmt.Sprintf("the replica on %s catches up; entries left: %d", on, replica.LagEntries)
+	return fmt.Sprintf("the replica on %s catches up; entries left: %d", on.ID, replica.LagEntries)
 }
 
 // mayAdd returns an error unless the group may get a replica on the target now.
@@ -238,10 +241,11 @@ func (m *moving) remove(source *limiter.Member) error {
 	}
 	if m.from.Up {
 		_, err := m.tell(m.from, calls.Rest)
-		// It rests already, or has just gone down.
-		if err != nil && !errors.Is(err, limiter.ErrTryAgain) && !errors.Is(err, peer.ErrNotSent) {
+		// It rests already, has just gone down, or hangs.
+		if err != nil && !errors.Is(err, limiter.ErrTryAgain) && !errors.Is(err, peer.ErrNotSent) &&
+			!errors.Is(err, limiter.ErrUnknownOutcome) {
 			return err
 		}
 	}
-	return m.g.RemoveNode(source.ID)
+	return m.g.ReleaseReplica(source.ID)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -33,10 +34,11 @@ type Node struct {
 	unwatch  context.CancelFunc // ends the detector
 
 	resting     []atomic.Pointer[time.Time] // by group: when its replica was told to rest
+	hearing     []timers.Single             // by group: see hearIfRemoved
 	opening     sync.Mutex                  // held while a replica is opened
 	changing    sync.Mutex                  // held while groups are replaced
 	toldOpening time.Time                   // see openPlaced
-	lent        away.Lent                   // backups that other nodes read
+	backups     away.Backups                // backups that other nodes read
 	clients     *away.Clients               // for groups that are away
 	life        context.Context             // of calls about such groups
 	end         context.CancelFunc
@@ -59,7 +61,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	n := &Node{
 		options: o, nodes: make([]atomic.Pointer[raftstore.Node], o.Groups),
-		resting: make([]atomic.Pointer[time.Time], o.Groups),
+		resting: make([]atomic.Pointer[time.Time], o.Groups), hearing: make([]timers.Single, o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
 	}
 	n.clients = away.NewClients(func() *peer.Port { return n.hosts }, o.RaftAddr)
@@ -88,11 +90,8 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 			n.tell(i, m.why)
 		}
 	}
-	if err := n.host.FreeLog(); err != nil {
-		return nil, err
-	}
 	n.Router = New(groups, o.Replicas, o.Logger, o.Faults)
-	if err := n.watch(); err != nil {
+	if err := errors.Join(n.freeLog(), n.watch()); err != nil {
 		n.Router.Close()
 		return nil, err
 	}
@@ -182,7 +181,7 @@ func (n *Node) Close() error {
 		}
 	}
 	n.sending.Wait()
-	n.lent.Close()
+	n.backups.Close()
 	n.clients.Close()
 	return n.closeGroups()
 }

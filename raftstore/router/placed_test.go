@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -9,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/router"
 )
 
@@ -406,6 +409,61 @@ func TestABackupFromAnyNode(t *testing.T) {
 	}
 }
 
+// TestAReplicaKeepsItsLogBeforeItHasJoined checks that a restart keeps the log of a replica that has voted, or has stored
+// entries, and has not noted yet that it is a member.
+func TestAReplicaKeepsItsLogBeforeItHasJoined(t *testing.T) {
+	const groups = 2
+	c := newTier(t, 1, groups, withReplicas(1))
+	c.placed(1)
+	require.EqualValues(t, 1, c.take(c.nodes[0], []string{keyIn(1, groups)}))
+	c.stop(0)
+	dir := raftstore.GroupDir(c.opts[0].DataDir, 1)
+	id, _, err := identity.Read(vfs.Default, dir)
+	require.NoError(t, err)
+	id.Joined = false
+	require.NoError(t, identity.Write(vfs.Default, dir, id))
+	c.restart(0)
+	c.placed(1)
+	require.EqualValues(t, 1, used(t, c.nodes[0], keyIn(1, groups)))
+}
+
+// TestABackupOfManyGroupsElsewhere checks that a node backs up a tier of which it has few groups.
+func TestABackupOfManyGroupsElsewhere(t *testing.T) {
+	const groups, replicas = 16, 1
+	c := newTier(t, 2, groups, withReplicas(replicas))
+	c.placed(replicas)
+	for range 3 { // each closes what it has opened
+		b, err := c.nodes[0].Backup()
+		require.NoError(t, err)
+		n, err := io.Copy(io.Discard, b)
+		require.NoError(t, err)
+		require.Equal(t, b.Bytes, n)
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestTwoMovesAtTheSameTimeLeaveEnoughReplicas checks that two moves to one node do not remove a replica each.
+func TestTwoMovesAtTheSameTimeLeaveEnoughReplicas(t *testing.T) {
+	const size, groups, replicas = 4, 2, 3
+	c := newTier(t, size, groups, withReplicas(replicas))
+	c.placed(replicas)
+	g := c.nodes[0].Topology().Groups[1]
+	to := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return !g.Has(o.NodeID) })
+	var moving sync.WaitGroup
+	for i, from := range g.Members[:2] {
+		moving.Go(func() {
+			for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				m, err := c.nodes[i].MoveReplica(1, from.ID, c.opts[to].NodeID)
+				if m.Done || err != nil && strings.Contains(err.Error(), "and shall have 3") {
+					return
+				}
+			}
+		})
+	}
+	moving.Wait()
+	c.placed(replicas)
+}
+
 // TestAMoveLosesNoReplica checks that a move to a node that has a replica already takes none away.
 func TestAMoveLosesNoReplica(t *testing.T) {
 	const size, groups, replicas = 4, 2, 3
@@ -435,5 +493,6 @@ func TestATransferToANodeWithoutReplicas(t *testing.T) {
 	none := func() bool { return c.nodes[1].Topology().ReplicasOn("n0") == 0 }
 	require.Eventually(t, none, patience, 20*time.Millisecond)
 	require.EqualError(t, c.nodes[1].TransferLeadership("n0"), `node "n0" has no replica that votes`)
+	require.EqualError(t, c.nodes[1].TransferGroup(0, "n0"), `node "n0" does not vote in this group`)
 	require.NoError(t, c.nodes[0].TransferLeadership("n1"))
 }

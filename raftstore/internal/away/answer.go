@@ -32,13 +32,13 @@ type Replica interface {
 }
 
 // Answer answers the question of another node about a replica of this one.
-func Answer(g Replica, lent *Lent, body []byte) (status byte, said []byte) {
+func Answer(group int, g Replica, backups *Backups, body []byte) (status byte, said []byte) {
 	var q question
 	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&q); err != nil {
 		return calls.Refused, []byte(err.Error())
 	}
 	var b bytes.Buffer
-	a, err := readHere(g, lent, &q)
+	a, err := readHere(group, g, backups, &q)
 	if err == nil {
 		err = gob.NewEncoder(&b).Encode(a)
 	}
@@ -50,7 +50,7 @@ func Answer(g Replica, lent *Lent, body []byte) (status byte, said []byte) {
 }
 
 // readHere reads a replica of this node.
-func readHere(g Replica, lent *Lent, q *question) (a *answer, err error) {
+func readHere(group int, g Replica, backups *Backups, q *question) (a *answer, err error) {
 	a = &answer{}
 	if err := g.ReadIndex(); err != nil {
 		return nil, err
@@ -85,9 +85,7 @@ func readHere(g Replica, lent *Lent, q *question) (a *answer, err error) {
 	case askExplain:
 		a.Out, err = explainHere(g, q.Ops)
 	case askBackup:
-		a.Next, a.Number, err = lent.begin(g)
-	case askBackupPart:
-		a.Out, err = lent.part(q.Cursor)
+		a.Next, a.Number, err = backups.begin(group, g)
 	default:
 		return nil, fmt.Errorf("this version of weir does not know the question %q", q.What)
 	}

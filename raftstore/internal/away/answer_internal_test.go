@@ -29,7 +29,7 @@ func TestOnlyTheLeaderTellsDenials(t *testing.T) {
 	ask := func(v engine.Verdict, leads bool) error {
 		var b bytes.Buffer
 		require.NoError(t, gob.NewEncoder(&b).Encode(&question{What: askTop, Verdict: v, Count: 1}))
-		status, said := Answer(ofDenials{leads: leads}, nil, b.Bytes())
+		status, said := Answer(1, ofDenials{leads: leads}, nil, b.Bytes())
 		return calls.OutcomeOf(status, said)
 	}
 	require.NoError(t, ask(engine.Denied, true))

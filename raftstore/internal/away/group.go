@@ -48,7 +48,8 @@ type Group struct {
 	known  atomic.Pointer[known]
 
 	watching sync.Mutex
-	wake     chan struct{} // nil: no caller waits for events; guarded by watching
+	wake     chan struct{}         // nil: no caller waits for events; guarded by watching
+	watched  engine.EventsPosition // at which they wait; guarded by watching
 }
 
 // New returns a group. Run sends its operations until Close.
@@ -127,6 +128,22 @@ func (g *Group) callAny(ctx context.Context, payload []byte) (status byte, answe
 	return status, answer, err
 }
 
+// readAny asks the nodes that have the group, one after the other, until one answers. A read may be repeated, so each
+// has a part of the time.
+func (g *Group) readAny(ctx context.Context, payload []byte) (status byte, answer []byte, err error) {
+	status = calls.NotLeader
+	hosts := g.hosts()
+	for _, addr := range hosts {
+		part, end := context.WithTimeout(ctx, g.config.MaxAge/time.Duration(len(hosts)))
+		status, answer, err = g.config.Network.Call(part, addr, payload)
+		end()
+		if err == nil && status != calls.NotLeader {
+			break
+		}
+	}
+	return status, answer, err
+}
+
 // hosts returns the addresses of the nodes that have the group, the leader first.
 func (g *Group) hosts() (addrs []string) {
 	k := g.known.Load()
@@ -144,9 +161,11 @@ func (g *Group) hosts() (addrs []string) {
 
 // Learn takes a report of the node that leads the group, or led it.
 func (g *Group) Learn(from string, at time.Time, led host.Led) {
-	k := g.known.Load()
-	if k == nil || led.Term > k.Term || led.Term == k.Term && led.Commit >= k.Commit && at.After(k.at) {
-		g.known.Store(&known{led, from, at})
+	for k := g.known.Load(); k == nil || led.Term > k.Term ||
+		led.Term == k.Term && led.Commit >= k.Commit && at.After(k.at); k = g.known.Load() {
+		if g.known.CompareAndSwap(k, &known{led, from, at}) {
+			return
+		}
 	}
 }
 
@@ -213,6 +232,11 @@ func (g *Group) AddNode(id, raftAddr string) error {
 
 // RemoveNode removes a node from the group.
 func (g *Group) RemoveNode(id string) error { return g.order(membership.Order{What: "remove", ID: id}) }
+
+// ReleaseReplica removes a node from the group, unless the group would have too few replicas.
+func (g *Group) ReleaseReplica(id string) error {
+	return g.order(membership.Order{What: "release", ID: id})
+}
 
 // TransferLeadership transfers the leadership of the group to a member, by its id in the group, or with "" to any.
 func (g *Group) TransferLeadership(to string) error {

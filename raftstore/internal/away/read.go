@@ -29,7 +29,6 @@ const (
 	askExplain      = "explain"
 	askLeader       = "leader"
 	askBackup       = "backup"
-	askBackupPart   = "backup part"
 )
 
 // question is a read of a group. A field that a question does not need is zero.
@@ -66,7 +65,7 @@ type scanned struct {
 }
 
 // read asks a node that has the group.
-func (g *Group) read(q *question) (*answer, error) { return g.askWith(q, g.config.MaxAge, g.callAny) }
+func (g *Group) read(q *question) (*answer, error) { return g.askWith(q, g.config.MaxAge, g.readAny) }
 
 // askWith asks a question by a call.
 func (g *Group) askWith(q *question, within time.Duration, call func(context.Context, []byte) (byte, []byte, error)) (
@@ -188,14 +187,19 @@ func (r Reads) EventsBefore(group int, atMs int64) uint64 {
 // watchEvery is how often a node looks for new events of a group that is away, while a caller waits for them.
 const watchEvery = 250 * time.Millisecond
 
-// newEvents returns a channel that is closed when the group has events after a position. All callers that wait share
-// one goroutine.
+// newEvents returns a channel that is closed when the group has events after a position. All callers that wait at one
+// position share a goroutine. Another position means that one of them has read events that the others lack.
 func (g *Group) newEvents(at engine.EventsPosition) <-chan struct{} {
 	g.watching.Lock()
 	defer g.watching.Unlock()
+	if g.wake != nil && g.watched != at {
+		changed := make(chan struct{})
+		close(changed)
+		return changed
+	}
 	if g.wake == nil {
 		wake := make(chan struct{})
-		g.wake = wake
+		g.wake, g.watched = wake, at
 		g.config.Tasks.Go(func() { g.watch(at, wake) })
 	}
 	return g.wake

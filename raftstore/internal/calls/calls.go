@@ -22,6 +22,7 @@ const (
 	Stopping  byte = 'b' // tells that the caller stops: no payload
 	Group     byte = 'g' // a call about a group that the caller lacks, to a host: see package router
 	Read      byte = 'q' // in Group: a question about the state of the group
+	Backup    byte = 'p' // in Group: about a backup that the host reads for the caller
 	Follow    byte = 'f' // in Group: asks to give the group the shared items of the first one
 	Host      byte = 'o' // in Group: asks to open a replica of the group
 	Rest      byte = 'z' // in Group: asks to use other replicas than one's own, which the group is about to remove

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/raft"
 
@@ -18,7 +19,7 @@ import (
 
 // Order is a change of the cluster. Any node accepts it, and the leader carries it out.
 type Order struct {
-	What   string // add, remove, promote, demote, transfer, advance, belongs
+	What   string // add, remove, release, promote, demote, transfer, advance, belongs
 	ID     string
 	Addr   string
 	MoveNs int64 // distance for the test clock
@@ -61,7 +62,9 @@ func (m *Membership) Execute(o Order) error {
 	case "add":
 		return m.addNode(o)
 	case "remove":
-		return m.removeNode(o.ID)
+		return m.removeNode(o.ID, 0)
+	case "release":
+		return m.releaseReplica(o.ID)
 	case "promote":
 		return m.promoteNode(o.ID)
 	case "demote":
@@ -110,7 +113,19 @@ func (m *Membership) checkAdded(id string) error {
 // replica whose move was undone must not join by itself later.
 func (m *Membership) onOrder() bool { return m.First != nil && m.Replicas > 0 }
 
-func (m *Membership) removeNode(id string) error {
+// releaseReplica removes a node, unless the group would have too few replicas. Two moves at the same time may have looked
+// at the same members.
+func (m *Membership) releaseReplica(id string) error {
+	seen, voters := m.FSM.Configuration(), m.Raft.Voters()
+	if slices.Contains(voters, id) && len(voters) <= m.Replicas {
+		return fmt.Errorf("the group has %d replicas, and shall have %d: give it another one first", len(voters),
+			m.Replicas)
+	}
+	return m.removeNode(id, seen)
+}
+
+// removeNode removes a node, unless the members have changed since the entry seen. 0 is any entry.
+func (m *Membership) removeNode(id string, seen uint64) error {
 	if m.Raft.Server(id) == nil {
 		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that
 		// came back.
@@ -120,5 +135,5 @@ func (m *Membership) removeNode(id string) error {
 		return fmt.Errorf("no node %q in this cluster", id)
 	}
 	m.Log.Info("removing a node", "node", id)
-	return m.Raft.Change(m.Raft.RemoveServer(raft.ServerID(id), 0, timers.AdminTimeout))
+	return m.Raft.Change(m.Raft.RemoveServer(raft.ServerID(id), seen, timers.AdminTimeout))
 }

@@ -69,7 +69,7 @@ func (m *Membership) replaceIncarnation(earlier, id string) error {
 	if slices.Contains(first, earlier) || !slices.Contains(first, id) {
 		return limiter.ErrTryAgain // this node's copy of the first group lags, or id is the earlier one
 	}
-	return errors.Join(m.removeNode(earlier), limiter.ErrTryAgain)
+	return errors.Join(m.removeNode(earlier, 0), limiter.ErrTryAgain)
 }
 
 // outsiders returns the members of this group that the first group may not have, by this node's copy of that group.
@@ -107,7 +107,7 @@ func (m *Membership) removeOutsider(id string) {
 		return
 	}
 	m.Log.Warn("a member of this group was removed from the first group, so it leaves this one", "node", id)
-	if err := m.removeNode(id); err != nil {
+	if err := m.removeNode(id, 0); err != nil {
 		m.Log.Warn("the member could not be removed", "node", id, "error", err)
 	}
 }

@@ -51,8 +51,8 @@ type Membership struct {
 // Join joins the cluster, or bootstraps it together with other nodes. It returns when this node certainly belongs to
 // a cluster. An accepted join is not certain, because it may be lost with its leader.
 //
-// Only the first address of --join ever bootstraps a cluster, and only while as many nodes as expected report that
-// they belong to none. So two sets of nodes that cannot reach each other never bootstrap two clusters.
+// Only the first address of --join that shall vote ever bootstraps a cluster, and only while as many nodes as expected
+// report that they belong to none. So two sets of nodes that cannot reach each other never bootstrap two clusters.
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
 	for ; !m.Life.Closing() && !m.Established(); timers.Pause(m.Life.Ctx, joinEvery) {
@@ -189,7 +189,8 @@ func (m *Membership) chooseVoters(servers []raft.Server, nodes []placement.Node)
 // isFirst reports whether a server is the first node of --join.
 func (m *Membership) isFirst(s raft.Server) bool { return string(s.Address) == m.JoinAddrs[0] }
 
-// votersWith returns the nodes of a group that has a node.
+// votersWith returns the members of the first placed group that has the node id. If none has it, the node takes the place
+// of the last member of group 0.
 func votersWith(id string, placed [][]string) []string {
 	at := slices.IndexFunc(placed, func(ids []string) bool { return slices.Contains(ids, id) })
 	if at < 0 { // there are more nodes than replicas
@@ -385,7 +386,7 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
 			identity.IsIncarnation(j.NodeID):
-			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
+			err := m.removeNode(string(s.ID), 0) // its earlier incarnation has ended
 			return errors.Join(err, limiter.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr &&
 			(s.Suffrage == raft.Nonvoter && !m.founds(j.NodeID) || j.Invited):
