@@ -37,7 +37,9 @@ func Plan(s State, o Options) ([]Move, error) {
 		return nil, err
 	}
 	for g := range p.Groups {
-		if n := len(p.Groups[g].Members); n < p.Replicas {
+		if n := len(p.Groups[g].Members); n > p.Replicas {
+			p.finish(g)
+		} else if n < p.Replicas {
 			p.require(g, "", fmt.Sprintf("it has %d of %d replicas", n, p.Replicas))
 			p.unfinished = p.unfinished || n+1 < p.Replicas
 		}
@@ -87,8 +89,6 @@ func (p *planner) prepare(drain []string) error {
 		switch n := len(members); {
 		case n == 0:
 			p.leave(g, "its members are unknown")
-		case n > p.Replicas:
-			p.leave(g, fmt.Sprintf("it has %d replicas instead of %d: end the move that added one", n, p.Replicas))
 		}
 		for _, id := range members {
 			if _, known := p.node[id]; !known {
@@ -156,6 +156,43 @@ func (p *planner) require(g int, from, why string) {
 	default:
 		p.add(g, from, to, why)
 	}
+}
+
+// finish ends a move that has added a replica: the member that the group needs least gives its replica to one that
+// stays. That is a new member, unless it can not stay itself.
+func (p *planner) finish(g int) {
+	group := p.Groups[g]
+	why := fmt.Sprintf("it has %d replicas instead of %d", len(group.Members), p.Replicas)
+	stays := func(id string) bool { return p.leaving[id] == "" && p.node[id].Up }
+	need := func(id string) []int { // the least is needed least
+		stay := 0
+		if stays(id) {
+			stay = 1
+		}
+		return []int{stay, -p.inZone(g, id, ""), -p.load[id]}
+	}
+	byNeed := slices.Clone(group.Members)
+	slices.SortStableFunc(byNeed, func(a, b string) int { return slices.Compare(need(a), need(b)) })
+	isNew := func(id string) bool { return slices.Contains(group.New, id) }
+	from := slices.IndexFunc(byNeed, func(id string) bool { return isNew(id) && !stays(id) })
+	if from < 0 {
+		from = slices.IndexFunc(byNeed, func(id string) bool { return !isNew(id) })
+	}
+	to := slices.IndexFunc(byNeed, func(id string) bool { return isNew(id) && stays(id) })
+	if to < 0 {
+		to = slices.IndexFunc(byNeed, func(id string) bool {
+			return id != byNeed[max(from, 0)] && stays(id) && !isNew(id)
+		})
+	}
+	if up := p.up(g); from < 0 || to < 0 || 2*up <= len(group.Members) {
+		p.leave(g, fmt.Sprintf("%s, and %d of them are up", why, up))
+		return
+	}
+	p.touched[g], p.unfinished = true, p.unfinished || len(group.Members) > p.Replicas+1
+	p.moves = append(p.moves, Move{g, byNeed[from], byNeed[to], 0, why})
+	gives := func(id string) bool { return id == byNeed[from] }
+	p.Groups[g].Members = slices.DeleteFunc(slices.Clone(group.Members), gives)
+	p.load[byNeed[from]]--
 }
 
 // spread moves a replica to a zone that has none, or fewer.

@@ -223,6 +223,7 @@ func TestPlan(t *testing.T) {
 		}, Groups: []placement.Group{{Members: []string{"a", "b", "c"}, Bytes: 5},
 			{Members: []string{"d", "e", "f"}, Bytes: 7}}}
 	}
+	const four = "it has 4 replicas instead of 3"
 	for name, c := range map[string]struct {
 		change func(s *placement.State)
 		drain  []string
@@ -285,11 +286,20 @@ func TestPlan(t *testing.T) {
 		}, drain: []string{"a"}, err: "group 0: a is drained, but each other node is down, is drained, has a replica " +
 			"or has too little memory for one"},
 		"a move under way": {change: func(s *placement.State) { s.Groups[0].Members = []string{"a", "b", "c", "d"} },
-			drain: []string{"a", "e"}, moves: []placement.Move{move(1, "e", "b", 7, "e is drained")},
-			err: "group 0: it has 4 replicas instead of 3: end the move that added one"},
+			drain: []string{"a", "e"},
+			moves: []placement.Move{move(0, "a", "d", 0, four), move(1, "e", "b", 7, "e is drained")}},
+		"a new replica": {change: func(s *placement.State) {
+			s.Groups[0].Members, s.Groups[0].New = []string{"a", "b", "c", "f"}, []string{"f"}
+		}, moves: []placement.Move{move(0, "c", "f", 0, four), move(1, "f", "c", 7, "f has 2 replicas, c has 0")}},
+		"a new replica on a node that is down": {change: func(s *placement.State) {
+			s.Groups[0].Members, s.Groups[0].New, s.Nodes[5].Up = []string{"a", "b", "c", "f"}, []string{"f"}, false
+		}, moves: []placement.Move{move(0, "f", "c", 0, four)}},
+		"a move under way without a majority": {change: func(s *placement.State) {
+			s.Groups[0].Members, s.Nodes[0].Up, s.Nodes[1].Up = []string{"a", "b", "c", "d"}, false, false
+		}, err: "group 0: it has 4 replicas instead of 3, and 2 of them are up"},
 		"a move under way, and uneven": {change: func(s *placement.State) {
 			s.Groups[0].Members, s.Groups[1].Members = []string{"a", "b", "c", "d"}, []string{"a", "b", "f"}
-		}, err: "group 0: it has 4 replicas instead of 3: end the move that added one"},
+		}, moves: []placement.Move{move(0, "a", "d", 0, four), move(1, "b", "e", 7, "b has 2 replicas, e has 0")}},
 		"unknown members": {change: func(s *placement.State) { s.Groups[0].Members = nil }, drain: []string{"d"},
 			moves: []placement.Move{move(1, "d", "a", 7, "d is drained")}, err: "group 0: its members are unknown"},
 	} {

@@ -25,6 +25,7 @@ type Node struct {
 // Group is one Raft group.
 type Group struct {
 	Members []string // ids of the nodes that have a replica; none: they are unknown
+	New     []string // those of them that do not vote yet
 	Bytes   int64    // of one replica; 0: unknown
 }
 

@@ -66,6 +66,9 @@ func (p *plan) fits(s *remote.Status) error {
 		return fmt.Errorf("the plan is of cluster %s, and this is cluster %s", p.ClusterID, s.ClusterID)
 	}
 	state := stateOf(s)
+	if state.Hash() == p.State {
+		return nil
+	}
 	for _, m := range p.Moves {
 		if m.Group < 0 || m.Group >= len(state.Groups) {
 			return fmt.Errorf("the plan moves group %d, and the cluster has %d groups", m.Group, len(state.Groups))

@@ -48,6 +48,7 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 		err = terminal.WriteJSON(w, plan{status.ClusterID, state.Hash(), append([]placement.Move{}, moves...)})
 	default:
 		err = writeMoves(w, moves)
+		warn(os.Stderr, &state)
 		for _, n := range state.Nodes {
 			if !n.Up && !slices.Contains(p.Drain, n.ID) && hasReplicas(&state, n.ID) {
 				fmt.Fprintf(os.Stderr, "%[1]s is down and keeps its replicas: --drain=%[1]s moves them\n",
@@ -56,6 +57,31 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 		}
 	}
 	return cmp.Or(err, errPlan)
+}
+
+// warn tells what no move mends.
+func warn(w io.Writer, s *placement.State) {
+	up, zoned := map[string]bool{}, false
+	for _, n := range s.Nodes {
+		up[n.ID], zoned = n.Up, zoned || n.Zone != ""
+	}
+	for _, n := range s.Nodes {
+		if zoned && n.Zone == "" {
+			fmt.Fprintf(w, "%s has no zone, and others have one: restart it with --zone\n", terminal.PlainText(n.ID))
+		}
+	}
+	for g, group := range s.Groups {
+		are := 0
+		for _, id := range group.Members {
+			if up[id] {
+				are++
+			}
+		}
+		if members := len(group.Members); members > 0 && 2*are <= members {
+			fmt.Fprintf(w, "group %d decides nothing: %d of its %d members are up, which is no majority\n", g, are,
+				members)
+		}
+	}
 }
 
 // askState asks for the state of a cluster whose replicas can move.
@@ -82,6 +108,9 @@ func stateOf(s *remote.Status) placement.State {
 		var group placement.Group
 		for _, r := range s.Groups[i].Replicas {
 			group.Members = append(group.Members, r.ID)
+			if !r.Voter {
+				group.New = append(group.New, r.ID)
+			}
 		}
 		state.Groups = append(state.Groups, group)
 	}

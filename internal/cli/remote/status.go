@@ -222,7 +222,8 @@ func (s *Status) replicasText(g *GroupStatus) string {
 		}
 		names = append(names, name)
 	}
-	return fmt.Sprintf("%d of %d up: %s", g.ReplicasUp.or(0), s.Replicas, cmp.Or(strings.Join(names, ", "), "unknown"))
+	up := g.ReplicasUp.or(0)
+	return fmt.Sprintf("%d of %d up: %s", up, max(up, s.Replicas), cmp.Or(strings.Join(names, ", "), "unknown"))
 }
 
 // BelowReplicas returns the number of groups with fewer replicas that are up than Replicas.
