@@ -47,6 +47,6 @@ func (p *Progress) String() string {
 	}
 	past := time.Since(time.Unix(0, began))
 	left := time.Duration(float64(past) * float64(of-read) / float64(read))
-	return fmt.Sprintf("loading the state: %d changes, %d bytes, %d %%, about %v left", p.changes.Load(), p.bytes.Load(),
-		100*read/of, left.Round(time.Second))
+	return fmt.Sprintf("loading the state: %d changes, %d bytes, %d %%, about %v left", p.changes.Load(),
+		p.bytes.Load(), 100*read/of, left.Round(time.Second))
 }

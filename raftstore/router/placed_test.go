@@ -409,8 +409,8 @@ func TestABackupFromAnyNode(t *testing.T) {
 	}
 }
 
-// TestAReplicaKeepsItsLogBeforeItHasJoined checks that a restart keeps the log of a replica that has voted, or has stored
-// entries, and has not noted yet that it is a member.
+// TestAReplicaKeepsItsLogBeforeItHasJoined checks that a restart keeps the log of a replica that has voted, or has
+// stored entries, and has not noted yet that it is a member.
 func TestAReplicaKeepsItsLogBeforeItHasJoined(t *testing.T) {
 	const groups = 2
 	c := newTier(t, 1, groups, withReplicas(1))

@@ -113,8 +113,8 @@ func (m *Membership) checkAdded(id string) error {
 // replica whose move was undone must not join by itself later.
 func (m *Membership) onOrder() bool { return m.First != nil && m.Replicas > 0 }
 
-// releaseReplica removes a node, unless the group would have too few replicas. Two moves at the same time may have looked
-// at the same members.
+// releaseReplica removes a node, unless the group would have too few replicas. Two moves at the same time may have
+// looked at the same members.
 func (m *Membership) releaseReplica(id string) error {
 	seen, voters := m.FSM.Configuration(), m.Raft.Voters()
 	if slices.Contains(voters, id) && len(voters) <= m.Replicas {

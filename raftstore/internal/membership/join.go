@@ -189,8 +189,8 @@ func (m *Membership) chooseVoters(servers []raft.Server, nodes []placement.Node)
 // isFirst reports whether a server is the first node of --join.
 func (m *Membership) isFirst(s raft.Server) bool { return string(s.Address) == m.JoinAddrs[0] }
 
-// votersWith returns the members of the first placed group that has the node id. If none has it, the node takes the place
-// of the last member of group 0.
+// votersWith returns the members of the first placed group that has the node id. If none has it, the node takes the
+// place of the last member of group 0.
 func votersWith(id string, placed [][]string) []string {
 	at := slices.IndexFunc(placed, func(ids []string) bool { return slices.Contains(ids, id) })
 	if at < 0 { // there are more nodes than replicas
