@@ -93,14 +93,18 @@ func TestGroupsOnAPartOfTheNodes(t *testing.T) {
 	require.EqualValues(t, len(keys)*replicas, stored-extra(c, keys), "each key has so many replicas")
 	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{
 		Do: engine.PolicySet, Own: true,
-		Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 7).Limit}}}}}
+		Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 1000).Limit}}}}}
 	out := make([]engine.Decision, 1)
-	require.NoError(t, c.nodes[0].Decide([]engine.Op{policy}, out))
+	decide := func(n *router.Node, op engine.Op) {
+		decided := func() bool { return n.Decide([]engine.Op{op}, out) == nil }
+		require.Eventually(t, decided, patience, time.Millisecond)
+	}
+	decide(c.nodes[0], policy)
 	require.Equal(t, engine.OK, out[0].Status, "%v", limiter.OutcomeOfStatus(out[0].Status))
 	for i, n := range c.nodes {
 		for _, key := range keys {
 			op := engine.Op{Code: engine.OpCheck, Key: []byte(key), Text: []byte("p"), Cost: 1}
-			require.NoError(t, n.Decide([]engine.Op{op}, out))
+			decide(n, op)
 			require.Equal(t, engine.OK, out[0].Status, "node %d, %s: %v", i, key, out[0])
 		}
 	}
