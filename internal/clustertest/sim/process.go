@@ -48,6 +48,16 @@ type process struct {
 	failure error // error of close
 }
 
+// opensLater reports whether a replica is not open yet whose log has its votes: it has not noted that it is a member.
+func opensLater(o *raftstore.Options) bool {
+	for group := range o.Groups {
+		if has, err := raftstore.ReplicaIn(*o, group); err != nil || has.NodeID != "" && !has.Removed && !has.Joined {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *process) open() (err error) {
 	h, s := p.host, p.host.sim
 	p.end = s.net.attach(h.addr)
@@ -67,7 +77,7 @@ func (p *process) open() (err error) {
 	if p.node, p.group, err = openNode(o); err != nil {
 		return errors.Join(err, p.closeLogs())
 	}
-	if o.Replicas > 0 {
+	if o.Replicas > 0 && !opensLater(&o) {
 		_ = p.shared.DropClosed() // as a node with a log of its own does; a log that fails ends the node by itself
 	}
 	return nil
