@@ -259,7 +259,8 @@ func (s *Simulation) finishMoves() {
 		finished := s.within(maxRecovery, func() bool {
 			move, err = s.step(group, m, s.rng, false, 0)
 			// A node that was replaced meanwhile may have given the group the number that it shall have.
-			whole := err != nil && strings.Contains(err.Error(), "and shall have")
+			whole := err != nil && (strings.Contains(err.Error(), "and shall have") ||
+				strings.Contains(err.Error(), "has no replica of group"))
 			return err == nil && move.Done || whole
 		})
 		if !finished {
