@@ -57,7 +57,7 @@ func (b *loadBatch) sort(t *Table, changes []Change) (bad int, err error) {
 		b.first[i] = noChange
 	}
 	for i := range changes {
-		if b.hash[i], b.in[i], err = t.home(changes[i].Key); err != nil {
+		if b.hash[i], b.in[i], err = t.shardOfStored(changes[i].Key); err != nil {
 			return i, err
 		}
 		b.next[i] = noChange
@@ -115,8 +115,8 @@ func (b *loadBatch) prefetch(s *shard, i uint16) (n int) {
 	return n
 }
 
-// home returns the shard that has the entry of a storage key, or nil, and its hash there.
-func (t *Table) home(key []byte) (h uint64, s *shard, err error) {
+// shardOfStored returns the shard that has the entry of a storage key, or nil, and its hash there.
+func (t *Table) shardOfStored(key []byte) (h uint64, s *shard, err error) {
 	if !validStorageKey(key) {
 		return 0, nil, ErrStored
 	}

@@ -58,3 +58,13 @@ func TestALimiterHasOneLane(t *testing.T) {
 	require.Greater(t, len(lanes), 1)
 	require.NotEqual(t, laneOf([]byte("lkey-1")), laneOf([]byte("lkey-2")))
 }
+
+// TestALargeChangeDoesNotRaiseTheBound checks that the memory for gathered changes is bounded after a large one.
+func TestALargeChangeDoesNotRaiseTheBound(t *testing.T) {
+	g := gathered{to: newFakeTable()}
+	for _, n := range []int{4 * gatherBytes, 1, gatherBytes / 2, gatherBytes, 1} {
+		require.NoError(t, g.add(engine.Change{Key: []byte("k"), Value: make([]byte, n)}))
+	}
+	require.LessOrEqual(t, cap(g.bytes), gatherBytes+1)
+	require.NoError(t, g.load())
+}

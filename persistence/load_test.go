@@ -56,7 +56,10 @@ func TestProgressOfALoad(t *testing.T) {
 	require.NoError(t, s.Load(engine.Stamp{NowNs: benchNow}, engine.NewTable(engine.Options{})))
 	require.NoError(t, s.abandon())
 	require.EqualValues(t, n, p.changes.Load())
-	require.Regexp(t, `^loading the state: 3000 changes, \d+ bytes, 100 %, about 0s left$`, p.String())
+	require.Regexp(t, `^the state is loaded, the start goes on: 3000 changes, \d+ bytes$`, p.String())
+	p.begin(4)
+	p.add(1)
+	require.Regexp(t, `^loading the state: 3000 changes, \d+ bytes, 25 %, about 0s left$`, p.String())
 }
 
 func TestLoadOfManyKeys(t *testing.T) {

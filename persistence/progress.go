@@ -39,11 +39,14 @@ func (p *Progress) loaded(changes int) {
 }
 
 // String describes the progress for people: the changes and bytes that are loaded, the part that is read of the journal
-// that is being loaded, and how long its rest will take.
+// that is being loaded, and how long its rest will take. A start goes on after it, for example with a log.
 func (p *Progress) String() string {
 	began, read, of := p.began.Load(), p.read.Load(), p.expected.Load()
 	if began == 0 || read == 0 {
 		return "looking for stored state"
+	}
+	if read >= of {
+		return fmt.Sprintf("the state is loaded, the start goes on: %d changes, %d bytes", p.changes.Load(), p.bytes.Load())
 	}
 	past := time.Since(time.Unix(0, began))
 	left := time.Duration(float64(past) * float64(of-read) / float64(read))

@@ -58,9 +58,9 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 const soloID = "solo"
 
 // openNode bounds the heap and starts the limiter that the flags describe: alone or in a cluster.
-func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces, progress *persistence.Progress) (
-	node, error,
-) {
+func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces) (node, error) {
+	progress := &persistence.Progress{}
+	defer at.whileLoading(progress)()
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
 	collector := watchCollector()

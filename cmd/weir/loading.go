@@ -10,23 +10,23 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// tellLoadEvery is the interval of log lines about a load. Most loads end before the first one.
-const tellLoadEvery = 5 * time.Second
+// logLoadEvery is the interval of log lines about a load. Most loads end before the first one.
+const logLoadEvery = 5 * time.Second
 
 // whileLoading answers HTTP and logs how far the state is loaded, until the function that it returns is called. The
 // other ports accept connections meanwhile and answer nothing.
 func (p *ports) whileLoading(progress *persistence.Progress) (end func()) {
 	starting := httpapi.NewStarting(progress.String, p.log)
 	if p.web != nil {
-		starting.Lend(p.web, p.webTLS)
+		starting.Serve(p.web, p.webTLS)
 	}
 	if p.webSocket != nil {
-		starting.Lend(p.webSocket, func(ln net.Listener) net.Listener { return ln })
+		starting.Serve(p.webSocket, func(ln net.Listener) net.Listener { return ln })
 	}
 	loaded := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(tellLoadEvery)
+	var logging sync.WaitGroup
+	logging.Go(func() {
+		tick := time.NewTicker(logLoadEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -39,7 +39,7 @@ func (p *ports) whileLoading(progress *persistence.Progress) (end func()) {
 	})
 	return func() {
 		close(loaded)
-		telling.Wait()
+		logging.Wait()
 		starting.End()
 	}
 }

@@ -122,10 +122,7 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, at.close())
 	}
 	defer traces.Close(log)
-	progress := &persistence.Progress{}
-	endLoad := at.whileLoading(progress)
-	node, err := s.openNode(log, at, traces, progress)
-	endLoad()
+	node, err := s.openNode(log, at, traces)
 	if err != nil {
 		return errors.Join(err, at.close())
 	}

@@ -15,7 +15,7 @@ type Starting struct {
 	server  *http.Server
 	serving sync.WaitGroup
 	evicted atomic.Int64
-	lent    []lentListener
+	kept    []keptListener
 }
 
 // NewStarting returns a server that says at each request what said returns.
@@ -42,36 +42,39 @@ func NewStarting(said func() string, log *slog.Logger) *Starting {
 	return s
 }
 
-// Lend answers requests that arrive at ln until End, which leaves ln open for another server. wrap returns what the
-// server accepts from, for TLS.
-func (s *Starting) Lend(ln net.Listener, wrap func(net.Listener) net.Listener) {
-	lent := lentListener{ln}
-	s.lent = append(s.lent, lent)
-	s.serving.Go(func() { _ = s.server.Serve(wrap(lent)) })
+// Serve answers requests that arrive at ln until End, which leaves ln open for another server. secure adds TLS to a
+// listener, or returns it. A listener whose Accept cannot be interrupted is not served.
+func (s *Starting) Serve(ln net.Listener, secure func(net.Listener) net.Listener) {
+	deadline, ok := ln.(deadliner)
+	if !ok {
+		return
+	}
+	kept := keptListener{ln, deadline}
+	s.kept = append(s.kept, kept)
+	s.serving.Go(func() { _ = s.server.Serve(secure(kept)) })
 }
 
 // End stops at once. The listeners can be given to another server then.
 func (s *Starting) End() {
 	_ = s.server.Close()
 	s.serving.Wait()
-	for _, ln := range s.lent {
-		ln.expire(time.Time{})
+	for _, ln := range s.kept {
+		_ = ln.SetDeadline(time.Time{})
 	}
 }
 
-// lentListener is a listener whose Close ends Accept and leaves the listener open.
-type lentListener struct{ net.Listener }
+// deadliner is a listener whose Accept ends at a time, as those of TCP and of Unix sockets.
+type deadliner interface {
+	SetDeadline(at time.Time) error
+}
+
+// keptListener is a listener whose Close ends Accept and leaves the listener open.
+type keptListener struct {
+	net.Listener
+	deadliner
+}
 
 // Close ends all calls of Accept.
-func (l lentListener) Close() error {
-	l.expire(time.Unix(1, 0))
-	return nil
-}
-
-func (l lentListener) expire(at time.Time) {
-	if d, ok := l.Listener.(interface{ SetDeadline(at time.Time) error }); ok {
-		_ = d.SetDeadline(at)
-	}
-}
+func (l keptListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
 func alive(w http.ResponseWriter, _ *http.Request) { writePlain(w, http.StatusOK, "ok") }

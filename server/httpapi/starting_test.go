@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// TestStartingLendsItsListener checks what a process that loads its state answers, and that another server answers the
+// TestStartingKeepsItsListener checks what a process that loads its state answers, and that another server answers the
 // same port afterwards.
 func TestStartingLendsItsListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,7 +28,7 @@ func TestStartingLendsItsListener(t *testing.T) {
 		return fmt.Sprint(resp.StatusCode, " ", string(body))
 	}
 	s := httpapi.NewStarting(func() string { return "loading" }, slog.New(slog.DiscardHandler))
-	s.Lend(ln, func(ln net.Listener) net.Listener { return ln })
+	s.Serve(ln, func(ln net.Listener) net.Listener { return ln })
 	require.Equal(t, "200 ok\n", get("/livez"))
 	for _, path := range []string{"/readyz", "/metrics", "/", "/check"} {
 		require.Equal(t, "503 [-]node loading\n", get(path))

@@ -21,8 +21,8 @@ type Elsewhere string
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
 // Redirect returns nil if this node executes an operation, else a MOVED reply or ErrClusterDown. While
-// the leader's address is unknown it returns nil, and the operation is forwarded. So it does while it knows no leader
-// of a group that is away: it learns of a new one a little later than the nodes that have the group.
+// the leader's address is unknown it returns nil, and the operation is forwarded. The same holds while it knows
+// no leader of a group that is away, because it learns of a new leader later than the nodes that have the group.
 //
 // Every node executes changes of policies, which concern all groups. A node executes all operations of a command if it
 // executes the first one, because a cluster client sends a command to the owner of its first key.
