@@ -146,11 +146,11 @@ func (p *planner) require(g int, from, why string) {
 		p.unfinished = true
 		return
 	}
-	up, members := p.up(g), len(p.Groups[g].Members)
+	voters, up := p.Votes(g)
 	to := p.target(g, from)
 	switch {
-	case 2*up <= members:
-		p.leave(g, fmt.Sprintf("%s, but %d of its %d members are up, which is no majority", why, up, members))
+	case 2*up <= voters:
+		p.leave(g, fmt.Sprintf("%s, but %d of its %d members are up, which is no majority", why, up, voters))
 	case to == "":
 		p.leave(g, why+", but each other node is down, is drained, has a replica or has too little memory for one")
 	default:
@@ -159,7 +159,7 @@ func (p *planner) require(g int, from, why string) {
 }
 
 // finish ends a move that has added a replica: the member that the group needs least gives its replica to one that
-// stays. That is a new member, unless it can not stay itself.
+// stays. That is a new member, unless it cannot stay itself.
 func (p *planner) finish(g int) {
 	group := p.Groups[g]
 	why := fmt.Sprintf("it has %d replicas instead of %d", len(group.Members), p.Replicas)
@@ -184,8 +184,8 @@ func (p *planner) finish(g int) {
 			return id != byNeed[max(from, 0)] && stays(id) && !isNew(id)
 		})
 	}
-	if up := p.up(g); from < 0 || to < 0 || 2*up <= len(group.Members) {
-		p.leave(g, fmt.Sprintf("%s, and %d of them are up", why, up))
+	if voters, up := p.Votes(g); from < 0 || to < 0 || 2*up <= voters {
+		p.leave(g, fmt.Sprintf("%s, and %d of %d that vote are up", why, up, voters))
 		return
 	}
 	p.touched[g], p.unfinished = true, p.unfinished || len(group.Members) > p.Replicas+1

@@ -294,9 +294,13 @@ func TestPlan(t *testing.T) {
 		"a new replica on a node that is down": {change: func(s *placement.State) {
 			s.Groups[0].Members, s.Groups[0].New, s.Nodes[5].Up = []string{"a", "b", "c", "f"}, []string{"f"}, false
 		}, moves: []placement.Move{move(0, "f", "c", 0, four)}},
+		"a new replica and a voter on nodes that are down": {change: func(s *placement.State) {
+			s.Groups[0].Members, s.Groups[0].New = []string{"a", "b", "c", "f"}, []string{"f"}
+			s.Nodes[0].Up, s.Nodes[5].Up = false, false
+		}, moves: []placement.Move{move(0, "f", "c", 0, four)}},
 		"a move under way without a majority": {change: func(s *placement.State) {
 			s.Groups[0].Members, s.Nodes[0].Up, s.Nodes[1].Up = []string{"a", "b", "c", "d"}, false, false
-		}, err: "group 0: it has 4 replicas instead of 3, and 2 of them are up"},
+		}, err: "group 0: it has 4 replicas instead of 3, and 2 of 4 that vote are up"},
 		"a move under way, and uneven": {change: func(s *placement.State) {
 			s.Groups[0].Members, s.Groups[1].Members = []string{"a", "b", "c", "d"}, []string{"a", "b", "f"}
 		}, moves: []placement.Move{move(0, "a", "d", 0, four), move(1, "b", "e", 7, "b has 2 replicas, e has 0")}},

@@ -29,6 +29,21 @@ type Group struct {
 	Bytes   int64    // of one replica; 0: unknown
 }
 
+// Votes returns how many members of a group vote, and how many of these are on nodes that are up. The group decides
+// while these are a majority.
+func (s State) Votes(g int) (voters, up int) {
+	for _, id := range s.Groups[g].Members {
+		if slices.Contains(s.Groups[g].New, id) {
+			continue
+		}
+		voters++
+		if slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.ID == id && n.Up }) {
+			up++
+		}
+	}
+	return voters, up
+}
+
 // Hash returns a fingerprint of the nodes, their zones and the members of the groups in hexadecimal. It depends neither
 // on the order of nodes and members, nor on which nodes are up, nor on bytes: these change without a move.
 func (s State) Hash() string {

@@ -61,25 +61,15 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 
 // warn tells what no move mends.
 func warn(w io.Writer, s *placement.State) {
-	up, zoned := map[string]bool{}, false
-	for _, n := range s.Nodes {
-		up[n.ID], zoned = n.Up, zoned || n.Zone != ""
-	}
+	zoned := slices.ContainsFunc(s.Nodes, func(n placement.Node) bool { return n.Zone != "" })
 	for _, n := range s.Nodes {
 		if zoned && n.Zone == "" {
 			fmt.Fprintf(w, "%s has no zone, and others have one: restart it with --zone\n", terminal.PlainText(n.ID))
 		}
 	}
-	for g, group := range s.Groups {
-		are := 0
-		for _, id := range group.Members {
-			if up[id] {
-				are++
-			}
-		}
-		if members := len(group.Members); members > 0 && 2*are <= members {
-			fmt.Fprintf(w, "group %d decides nothing: %d of its %d members are up, which is no majority\n", g, are,
-				members)
+	for g := range s.Groups {
+		if voters, up := s.Votes(g); voters > 0 && 2*up <= voters {
+			fmt.Fprintf(w, "group %d decides nothing: %d of its %d members are up, which is no majority\n", g, up, voters)
 		}
 	}
 }

@@ -105,3 +105,26 @@ func TestNumberOfInfo(t *testing.T) {
 	require.EqualValues(t, 2097152, number(info, "maxmemory"))
 	require.Zero(t, number(info, "used_memory_dataset"))
 }
+
+// TestWarnings checks what a plan tells that no move mends. A member that does not vote yet is no part of a majority.
+func TestWarnings(t *testing.T) {
+	warned := func(change func(s *placement.State)) string {
+		s := placement.State{Replicas: 3, Nodes: []placement.Node{{ID: "a", Zone: "z", Up: true}, {ID: "b", Zone: "z", Up: true},
+			{ID: "c", Zone: "z", Up: true}, {ID: "d", Zone: "z", Up: true}},
+			Groups: []placement.Group{{Members: []string{"a", "b", "c", "d"}, New: []string{"d"}}}}
+		change(&s)
+		var out bytes.Buffer
+		warn(&out, &s)
+		return out.String()
+	}
+	require.Empty(t, warned(func(s *placement.State) { s.Nodes[2].Up, s.Nodes[3].Up = false, false }))
+	require.Equal(t, "group 0 decides nothing: 1 of its 3 members are up, which is no majority\n",
+		warned(func(s *placement.State) { s.Nodes[1].Up, s.Nodes[2].Up = false, false }))
+	require.Equal(t, "b has no zone, and others have one: restart it with --zone\n",
+		warned(func(s *placement.State) { s.Nodes[1].Zone = "" }))
+	require.Empty(t, warned(func(s *placement.State) {
+		for i := range s.Nodes {
+			s.Nodes[i].Zone = ""
+		}
+	}))
+}
