@@ -33,18 +33,6 @@ func (r *reading) fail(err error) {
 	r.failed(err)
 }
 
-// readable is what a caller reads of one group.
-type readable interface {
-	Inspect(key []byte) (engine.Info, bool)
-	Len(database int) int64
-	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
-	RandomKey(database int) []byte
-	Holds(policy, key []byte, cursor uint64, count int) ([]engine.OpenHold, uint64)
-	Top(v engine.Verdict, n int) []engine.Heavy
-	Events(group int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{})
-	EventsBefore(group int, atMs int64) uint64
-}
-
 var _ limiter.State = reads{}
 
 // Reading implements limiter.Spread.
@@ -54,7 +42,7 @@ func (r *Router) Reading(failed func(error)) limiter.State {
 
 // readable returns a group, or nil if it has ended on this node, or is away and not read. After a read has failed, no
 // group that is away is read: each might take as long.
-func (r reads) readable(number int) readable {
+func (r reads) readable(number int) away.State {
 	switch m := r.of.all()[number]; {
 	case m.live != nil && (r.reading == nil || m.away == nil || m.live == r.reading.began[number].live):
 		return m.live
@@ -74,8 +62,8 @@ func (r reads) isAway(number int) bool {
 }
 
 // each visits the groups that are read, with their numbers.
-func (r reads) each() iter.Seq2[int, readable] {
-	return func(visit func(int, readable) bool) {
+func (r reads) each() iter.Seq2[int, away.State] {
+	return func(visit func(int, away.State) bool) {
 		for i := range r.of.all() {
 			if g := r.readable(i); g != nil && !visit(i, g) {
 				return
@@ -155,7 +143,7 @@ func (r reads) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 // RandomKey returns a random key of a database in a random group, or nil if no group has one. A group with more keys is
 // chosen more often.
 func (r reads) RandomKey(database int) []byte {
-	var picked readable
+	var picked away.State
 	var total int64
 	for _, g := range r.each() {
 		n := g.Len(database)

@@ -394,8 +394,11 @@ func (r *Router) TransferGroup(group int, to string) error {
 
 // called returns the id of the node that was started with an id: that of its present incarnation.
 func called(t *limiter.Topology, given string) string {
+	if t.Member(given) != nil {
+		return given
+	}
 	for i := range t.Nodes {
-		if identity.GivenID(t.Nodes[i].ID) == given && t.Member(given) == nil {
+		if identity.GivenID(t.Nodes[i].ID) == given {
 			return t.Nodes[i].ID
 		}
 	}

@@ -17,3 +17,12 @@ func TestANodeIsCalledByTheIDItWasGiven(t *testing.T) {
 		require.Equal(t, want, called(top, given))
 	}
 }
+
+// TestCatchingUp checks what an operator is told of a new replica.
+func TestCatchingUp(t *testing.T) {
+	up, down := &limiter.Member{ID: "n7", Up: true}, &limiter.Member{ID: "n7"}
+	replica := &limiter.Member{ID: "n7~1", Up: true, LagEntries: 3}
+	require.Equal(t, "the replica on n7 catches up; entries left: 3", catchingUp(up, replica))
+	require.Equal(t, "the replica on n7 catches up", catchingUp(up, &limiter.Member{}))
+	require.Equal(t, "n7 is down: its replica catches up when it is back", catchingUp(down, replica))
+}

@@ -20,6 +20,12 @@ type Replica interface {
 	LookAtMembers()
 	ReadIndex() error
 	Decide(ops []engine.Op, out []engine.Decision) error
+	State
+	limiter.Archiver
+}
+
+// State is what a caller reads of one group, here or elsewhere.
+type State interface {
 	Inspect(key []byte) (engine.Info, bool)
 	Len(database int) int64
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
@@ -28,8 +34,9 @@ type Replica interface {
 	Top(v engine.Verdict, n int) []engine.Heavy
 	Events(group int, after uint64, n int) ([]engine.Event, engine.EventsPosition, <-chan struct{})
 	EventsBefore(group int, atMs int64) uint64
-	limiter.Archiver
 }
+
+var _ State = Reads{}
 
 // Answer answers the question of another node about a replica of this one.
 func Answer(group int, g Replica, backups *Backups, body []byte) (status byte, said []byte) {

@@ -50,17 +50,16 @@ func Outcome(err error) error {
 	return limiter.ErrUnknownOutcome
 }
 
-// passing are the beginnings of errors of the library that say that nothing was changed, and that pass: another change
-// was first, or the next leader did not answer in time.
-var passing = []string{"configuration changed since ", "leadership transfer timeout"}
-
 // Change waits for a configuration change, and returns its outcome, or the reason why the library refuses it.
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
 	outcome := Outcome(err)
-	passes := func(text string) bool { return strings.HasPrefix(err.Error(), text) }
-	if err != nil && slices.ContainsFunc(passing, passes) {
+	switch { // the library has no values for these
+	case err == nil:
+	case strings.HasPrefix(err.Error(), "configuration changed since "): // another change was first
 		return limiter.ErrTryAgain
+	case err.Error() == "leadership transfer timeout": // the next leader may still begin
+		return limiter.ErrUnknownOutcome
 	}
 	if outcome == limiter.ErrUnknownOutcome && !errors.Is(err, raft.ErrLeadershipLost) &&
 		!errors.Is(err, raft.ErrRaftShutdown) {
