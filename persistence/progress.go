@@ -46,7 +46,8 @@ func (p *Progress) String() string {
 		return "looking for stored state"
 	}
 	if read >= of {
-		return fmt.Sprintf("the state is loaded, the start goes on: %d changes, %d bytes", p.changes.Load(), p.bytes.Load())
+		return fmt.Sprintf("the state is loaded, the start goes on: %d changes, %d bytes", p.changes.Load(),
+			p.bytes.Load())
 	}
 	past := time.Since(time.Unix(0, began))
 	left := time.Duration(float64(past) * float64(of-read) / float64(read))

@@ -69,7 +69,8 @@ func warn(w io.Writer, s *placement.State) {
 	}
 	for g := range s.Groups {
 		if voters, up := s.Votes(g); voters > 0 && 2*up <= voters {
-			fmt.Fprintf(w, "group %d decides nothing: %d of its %d members are up, which is no majority\n", g, up, voters)
+			fmt.Fprintf(w, "group %d decides nothing: %d of its %d members are up, which is no majority\n", g, up,
+				voters)
 		}
 	}
 }

@@ -109,9 +109,11 @@ func TestNumberOfInfo(t *testing.T) {
 // TestWarnings checks what a plan tells that no move mends. A member that does not vote yet is no part of a majority.
 func TestWarnings(t *testing.T) {
 	warned := func(change func(s *placement.State)) string {
-		s := placement.State{Replicas: 3, Nodes: []placement.Node{{ID: "a", Zone: "z", Up: true}, {ID: "b", Zone: "z", Up: true},
-			{ID: "c", Zone: "z", Up: true}, {ID: "d", Zone: "z", Up: true}},
+		s := placement.State{Replicas: 3,
 			Groups: []placement.Group{{Members: []string{"a", "b", "c", "d"}, New: []string{"d"}}}}
+		for _, id := range s.Groups[0].Members {
+			s.Nodes = append(s.Nodes, placement.Node{ID: id, Zone: "z", Up: true})
+		}
 		change(&s)
 		var out bytes.Buffer
 		warn(&out, &s)
