@@ -151,23 +151,27 @@ func advertised(listens, raftAddr string) string {
 // asks the nodes of --join for those of theirs, and takes those of the flags if none answers. If they are wrong, the
 // node stops when it joins, and finds the right numbers in its directory at the next start.
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
+	flags := raftstore.Founding{Groups: f.Groups, Replicas: f.Replicas}
+	use, known := clusterHas(o)
+	if !known {
+		use = flags
+	}
+	if use != flags {
+		o.Logger.Info("this node uses the numbers of Raft groups and replicas of its cluster, and not those of "+
+			"--groups and --replicas", "groups", use.Groups, "replicas", use.Replicas)
+	}
+	o.Groups, o.Replicas = use.Groups, use.Replicas
+}
+
+// clusterHas returns the numbers of the node's cluster, if the node has one or another node of it answers.
+func clusterHas(o *raftstore.Options) (raftstore.Founding, bool) {
 	if o.Durability != raftstore.Memory {
 		// Opening the node reports an identity that cannot be read.
 		if has, known, err := raftstore.FoundingOf(o); known && err == nil {
-			o.Groups, o.Replicas = has.Groups, has.Replicas
-			return
+			return has, true
 		}
 	}
-	flags := raftstore.Founding{Groups: f.Groups, Replicas: f.Replicas}
-	use, learned := raftstore.LearnFounding(o)
-	switch {
-	case !learned:
-		use = flags
-	case use != flags:
-		o.Logger.Info("this node uses the numbers of Raft groups and replicas of the cluster that it joins, and not "+
-			"those of --groups and --replicas", "groups", use.Groups, "replicas", use.Replicas)
-	}
-	o.Groups, o.Replicas = use.Groups, use.Replicas
+	return raftstore.LearnFounding(o)
 }
 
 // raftPort returns the address at which the node listens for other nodes.
