@@ -106,8 +106,8 @@ func judgeNode(n *remote.NodeStatus) (found []Finding) {
 	ahead := millis.Duration(n.ClockAheadMs)
 	switch {
 	case !n.Up:
-		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID,
-			millis.Duration(n.HeardMs)), "start it, or check that " + n.RaftAddr + " can be reached"}}
+		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of: %s", n.ID, n.Heard()),
+			"start it, or check that " + n.RaftAddr + " can be reached"}}
 	case n.LagEntries > lagMax:
 		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries),
 			"check its disk, its CPU and its network"})

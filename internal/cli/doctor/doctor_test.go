@@ -67,7 +67,7 @@ func TestDoctorJudges(t *testing.T) {
 	}{
 		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up; led by a"},
 		{judge(status("a", true, true, false)), Doubt, "2 of 3 voters are up"},
-		{judge(status("a", true, true, false)), Doubt, "c was last heard of"},
+		{judge(status("a", true, true, false)), Doubt, "c was last heard of: never"},
 		{judge(status("", true, false, false)), Wrong,
 			"1 of 1 groups have no leader: nothing is decided for their keys"},
 		{judge(status("", true, false, false)), Wrong, "1 of 3 voters are up"},

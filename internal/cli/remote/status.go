@@ -315,6 +315,14 @@ func (s *Status) heard(n *NodeStatus) string {
 	if n.ID == s.Node {
 		return "this node"
 	}
+	return n.Heard()
+}
+
+// Heard says when the answering node last heard of another node.
+func (n *NodeStatus) Heard() string {
+	if !n.Up && n.HeardMs == 0 { // a node counts as up for a while after a message
+		return "never"
+	}
 	return millis.Duration(n.HeardMs).String() + " ago"
 }
 
