@@ -435,6 +435,29 @@ func TestReadinessOfSpreadGroups(t *testing.T) {
 		"[-]state of 1 of 8 groups may be 11000 ms old, first of group 0\n")
 }
 
+// TestReadinessOfANewTier checks that a node is not ready before it knows once who leads each group that it lacks, and
+// that later elections do not matter.
+func TestReadinessOfANewTier(t *testing.T) {
+	f := spreadCluster()
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader = "" })
+	srv, err := NewShared(silent(Config{}), f.Node("f"))
+	require.NoError(t, err)
+	h := newHTTP(srv)
+	state := func(want string) {
+		t.Helper()
+		assert.Equal(t, want, strings.Split(ask(h, http.MethodGet, "/readyz").Body.String(), "\n")[2])
+	}
+	state("[-]state this node does not know yet who leads 1 of 8 groups")
+	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader, t.Groups[6].Leader = "a", "" })
+	state("[+]state ok (of 7 of 8 groups)")
+
+	srv, err = NewShared(silent(Config{}), f.Node("f"))
+	require.NoError(t, err)
+	srv.Started = srv.Started.Add(-time.Minute)
+	h = newHTTP(srv)
+	state("[+]state ok (of 7 of 8 groups)")
+}
+
 // TestPageOfSpreadGroups checks the words of the page, which weir top shows too.
 func TestPageOfSpreadGroups(t *testing.T) {
 	f := spreadCluster()

@@ -30,6 +30,20 @@ const (
 type groupProbes struct {
 	mu  sync.Mutex
 	all map[int]*readyProbe
+	led map[int]bool // groups whose leader this node has known
+}
+
+// everLed reports whether this node has known a leader of a group. led says that it knows one now.
+func (p *groupProbes) everLed(group int, led bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if led {
+		if p.led == nil {
+			p.led = make(map[int]bool)
+		}
+		p.led[group] = true
+	}
+	return p.led[group]
 }
 
 func (p *groupProbes) of(group int) *readyProbe {
@@ -70,9 +84,9 @@ func groupsReady(t *limiter.Topology) readiness {
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
 // group must confirm that. Groups that are excused do not count. A group that this node lacks counts if its leader is
-// up, because this node forwards to it.
+// up, because this node forwards to it. After a start, this node must learn once who leads it.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
-	confirmed, old, firstOld := 0, 0, 0
+	confirmed, old, firstOld, unknown := 0, 0, 0, 0
 	var oldest time.Duration
 	for i, err := range s.askGroups(t) {
 		age := s.Replica.StaleForOf(t.Groups[i].Slots.First)
@@ -80,6 +94,9 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 		case lacks(t, &t.Groups[i]):
 			if leader != nil && leader.Up {
 				confirmed++
+			}
+			if !s.groups.everLed(i, leader != nil) && time.Since(s.Started) < startPatience {
+				unknown++
 			}
 		case err == nil:
 			confirmed++
@@ -94,6 +111,9 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	case old > 0:
 		return readiness{"state", false, fmt.Sprintf("of %d of %d groups may be %d ms old, first of group %d", old,
 			len(t.Groups), service.CeilMs(oldest), firstOld)}
+	case unknown > 0:
+		return readiness{"state", false, fmt.Sprintf("this node does not know yet who leads %d of %d groups", unknown,
+			len(t.Groups))}
 	case confirmed == 0:
 		return readiness{"state", false, fmt.Sprintf("may be %d ms old: no majority of any group can be reached",
 			service.CeilMs(s.Replica.StaleFor()))}
