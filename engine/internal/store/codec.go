@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -168,18 +169,33 @@ func (s *Store) Extends(c *Cell, value []byte) bool {
 
 // Load creates the entry of a cell that has none, or appends to the log or the list of its entry.
 func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
-	d := codec.Decoder{B: value}
-	var limit rule.Limit
+	d, limit := codec.Decoder{B: value}, &rule.Limit{}
 	if SpaceOf(kind) == Limiters && kind != uint8(rule.Counter) && kind != uint8(rule.Scripted) {
-		limit = rule.ReadLimit(&d, rule.Algorithm(kind))
+		limit = s.readLimit(&d, rule.Algorithm(kind))
 	}
 	if kind == kindAllocations {
-		limit = rule.ReadLimit(&d, rule.Algorithm(d.Byte()))
+		limit = s.readLimit(&d, rule.Algorithm(d.Byte()))
 	}
 	if d.Bad || kind == kindAllocations && !held(limit.Algorithm) {
 		return false, ErrStored
 	}
-	return s.load(c, kind, &limit, &d)
+	return s.load(c, kind, limit, &d)
+}
+
+// readLimit is rule.ReadLimit. Most entries have the limit of the entry before, so it keeps the last limit and its
+// stored form. The result is valid until the next call.
+func (s *Store) readLimit(d *codec.Decoder, a rule.Algorithm) *rule.Limit {
+	last := &s.lastRead
+	if last.limit.Algorithm == a && len(last.stored) > 0 && bytes.HasPrefix(d.B, last.stored) {
+		d.B = d.B[len(last.stored):]
+		return &last.limit
+	}
+	from := d.B
+	last.limit = rule.ReadLimit(d, a)
+	if last.stored = last.stored[:0]; !d.Bad {
+		last.stored = append(last.stored, from[:len(from)-len(d.B)]...)
+	}
+	return &last.limit
 }
 
 // load is Load for a decoded limit. d has the state.

@@ -15,6 +15,12 @@ type limitTable struct {
 	used   *arena.Meter // bytes of limits
 }
 
+// readLimit is a limit and the bytes from which it was read.
+type readLimit struct {
+	limit  rule.Limit
+	stored []byte // empty: none was read
+}
+
 type limitSlot struct {
 	limit rule.Limit
 	refs  uint32
