@@ -2,6 +2,8 @@ package engine
 
 import (
 	"bytes"
+	"slices"
+	"sync"
 
 	"github.com/weir-project/weir/engine/internal/store"
 )
@@ -10,11 +12,13 @@ import (
 // entry if the change has no value. It skips an entry that is idle at the stamp. It does not mark entries as changed.
 //
 // An error means that Drain did not write a change. bad is its number in changes, and others may have been carried
-// out. Many goroutines may call Load, but changes with one OrderKey must be loaded in order.
+// out. Many goroutines may call Load, but changes with one OrderKey must be loaded in order. They run in parallel if
+// their changes are in several shards, so each should pass as many changes as LoadBatch.
 func (t *Table) Load(at Stamp, changes []Change) (bad int, err error) {
-	var b loadBatch
-	for from := 0; from < len(changes); from += loadBatchLen {
-		bad, err := b.load(t, at, changes[from:min(from+loadBatchLen, len(changes))])
+	b := loadBatches.Get().(*loadBatch)
+	defer loadBatches.Put(b)
+	for from := 0; from < len(changes); from += LoadBatch {
+		bad, err := b.load(t, at, changes[from:min(from+LoadBatch, len(changes))])
 		if err != nil {
 			return from + bad, err
 		}
@@ -22,87 +26,116 @@ func (t *Table) Load(at Stamp, changes []Change) (bad int, err error) {
 	return 0, nil
 }
 
+// LoadBatch is how many changes Load sorts together. A Drain hands out many changes of one shard after another, up to a
+// few ten thousand beside many decisions. So many changes are needed before most batches have several shards.
+const LoadBatch = 32 << 10
+
 // loadBatch is a part of the changes of a Load, sorted by shard. The keys of a start come in no order, so nearly every
 // change needs a part of the index that no cache has. A batch loads these parts side by side, as a shardBatch does.
 type loadBatch struct {
-	hash [loadBatchLen]uint64
-	in   [loadBatchLen]*shard // nil: in no shard
-	next [loadBatchLen]uint16 // the next change in the same lane
-	// lanes are chains of changes as in shardBatch. The last one has those that are in no shard.
-	first, last [batchLanes + 1]uint16
+	hash [LoadBatch]uint64
+	next [LoadBatch]uint16 // the next change in the same lane
+	// lanes are chains of changes, one for each shard, and behind them one of the changes that are in no shard.
+	lanes []loadLane
 }
 
-const (
-	loadBatchLen = 512
-	noChange     = loadBatchLen // marks the end of a lane
-)
+// loadLane is the ends of a chain of changes, or twice noChange.
+type loadLane struct{ first, last uint16 }
+
+const noChange = LoadBatch
+
+// loadBatches keeps the memory of batches for the next Load.
+var loadBatches = sync.Pool{New: func() any { return new(loadBatch) }}
 
 func (b *loadBatch) load(t *Table, at Stamp, changes []Change) (bad int, err error) {
 	if bad, err := b.sort(t, changes); err != nil {
 		return bad, err
 	}
-	for _, i := range b.first {
-		for i != noChange {
-			if i, err = b.loadRun(t, at, i, changes); err != nil {
-				return int(i), err
+	shared := b.lanes[len(t.shards)].first
+	for ; shared != noChange; shared = b.next[shared] {
+		if err := t.loadShared(&changes[shared]); err != nil {
+			return int(shared), err
+		}
+	}
+	// Several goroutines load batches, and each visits every shard. So a shard that another one uses is left for later.
+	left := true
+	for wait := false; left; wait = true {
+		left = false
+		for i := range t.shards {
+			s, lane := &t.shards[i], &b.lanes[i]
+			if lane.first == noChange {
+				continue
 			}
+			if !s.enterLoad(at, wait) {
+				left = true
+				continue
+			}
+			bad, err := b.loadLane(s, lane.first, changes)
+			if s.mu.Unlock(); err != nil {
+				return bad, err
+			}
+			lane.first = noChange
 		}
 	}
 	return 0, nil
+}
+
+// enterLoad locks the shard for a load at a stamp. It returns false if another goroutine has the lock, unless it may
+// wait.
+func (s *shard) enterLoad(at Stamp, wait bool) bool {
+	if wait {
+		s.mu.Lock()
+	} else if !s.mu.TryLock() {
+		return false
+	}
+	s.NowNs = max(s.NowNs, at.NowNs)
+	return true
 }
 
 // sort puts the changes into lanes. It changes no table.
 func (b *loadBatch) sort(t *Table, changes []Change) (bad int, err error) {
-	for i := range b.first {
-		b.first[i] = noChange
+	b.lanes = slices.Grow(b.lanes[:0], len(t.shards)+1)[:len(t.shards)+1]
+	for i := range b.lanes {
+		b.lanes[i] = loadLane{noChange, noChange}
 	}
 	for i := range changes {
-		if b.hash[i], b.in[i], err = t.shardOfStored(changes[i].Key); err != nil {
+		h, s, err := t.shardOfStored(changes[i].Key)
+		if err != nil {
 			return i, err
 		}
-		b.next[i] = noChange
-		lane := batchLanes
-		if b.in[i] != nil {
-			lane = b.in[i].number % batchLanes
+		b.hash[i], b.next[i] = h, noChange
+		lane := &b.lanes[len(t.shards)]
+		if s != nil {
+			lane = &b.lanes[s.number]
 		}
-		if b.first[lane] == noChange {
-			b.first[lane] = uint16(i)
+		if lane.first == noChange {
+			lane.first = uint16(i)
 		} else {
-			b.next[b.last[lane]] = uint16(i)
+			b.next[lane.last] = uint16(i)
 		}
-		b.last[lane] = uint16(i)
+		lane.last = uint16(i)
 	}
 	return 0, nil
 }
 
-// loadRun loads change i and those behind it in its lane that are in the same shard. It returns the next one, or the
-// one that failed.
-func (b *loadBatch) loadRun(t *Table, at Stamp, i uint16, changes []Change) (uint16, error) {
-	s := b.in[i]
-	if s == nil {
-		if err := t.loadShared(&changes[i]); err != nil {
-			return i, err
-		}
-		return b.next[i], nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.NowNs = max(s.NowNs, at.NowNs)
-	for i != noChange && b.in[i] == s {
+// loadLane loads change i and those behind it in the lane of a shard, which is locked. bad is the number of the one that
+// failed.
+func (b *loadBatch) loadLane(s *shard, i uint16, changes []Change) (bad int, err error) {
+	for i != noChange {
 		for n := b.prefetch(s, i); n > 0; n-- {
 			if err := s.load(b.hash[i], &changes[i]); err != nil {
-				return i, err
+				return int(i), err
 			}
 			i = b.next[i]
 		}
 	}
-	return i, nil
+	return 0, nil
 }
 
 // prefetch loads what change i and others behind it read first into the cache, and returns how many changes these are.
 func (b *loadBatch) prefetch(s *shard, i uint16) (n int) {
 	var groups [prefetchAhead]store.Group
-	for ; n < prefetchAhead && i != noChange && b.in[i] == s; i = b.next[i] {
+	for ; n < prefetchAhead && i != noChange; i = b.next[i] {
 		groups[n] = s.Index.GroupOf(b.hash[i])
 		s.fetched += groups[n].Read() + s.Index.SegmentOf(b.hash[i]).Prefetch()
 		n++

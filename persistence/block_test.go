@@ -13,17 +13,17 @@ import (
 )
 
 // blockOf returns a block with these changes.
-func blockOf(changes ...engine.Change) stored {
+func blockOf(changes ...engine.Change) []byte {
 	var b block
 	for _, c := range changes {
 		b.add(c)
 	}
-	return stored{bytes: b.bytes}
+	return b.bytes
 }
 
 // changesOf returns copies of the changes in a block.
-func changesOf(b stored) (all []engine.Change, err error) {
-	err = b.changes(func(c engine.Change) error {
+func changesOf(block []byte) (all []engine.Change, err error) {
+	err = changes(block, func(c engine.Change) error {
 		all = append(all, engine.Change{Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
 		return nil
 	})
@@ -65,7 +65,7 @@ func TestBlocksDoNotRepeatThemselves(t *testing.T) {
 		2 + 2 + 2 + 1 + // two digits, one digit
 		2 + 1 + 1 +
 		2 + 1 + 2 + 1
-	require.Len(t, blockOf(changes...).bytes, want)
+	require.Len(t, blockOf(changes...), want)
 }
 
 func TestSharedLen(t *testing.T) {
@@ -93,27 +93,26 @@ func TestABlockWithAWrongSharedLengthIsRefused(t *testing.T) {
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
 		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of one letter and a value of 128 bytes
 		text = append(text, 1, 0, 1)                           // the same key, and a value without new bytes
-		_, err := changesOf(stored{bytes: binary.AppendUvarint(text, uint64(shared))})
+		_, err := changesOf(binary.AppendUvarint(text, uint64(shared)))
 		require.ErrorIs(t, err, want)
 	}
 }
 
 func FuzzBlock(f *testing.F) {
 	removal, change := engine.Change{Key: []byte("lk")}, engine.Change{Key: []byte("lkey"), Value: []byte("value")}
-	f.Add(blockOf(removal, change, removal, change).bytes)
-	f.Fuzz(func(t *testing.T, bytes []byte) {
-		b := stored{bytes: bytes}
-		changes, err := changesOf(b)
+	f.Add(blockOf(removal, change, removal, change))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		all, err := changesOf(block)
 		if err == nil {
-			again := blockOf(changes...)
-			require.LessOrEqual(t, len(again.bytes), len(bytes),
+			again := blockOf(all...)
+			require.LessOrEqual(t, len(again), len(block),
 				"lengths may be encoded longer than necessary, but not shorter")
 			same, err := changesOf(again)
 			require.NoError(t, err)
-			require.Equal(t, changes, same)
+			require.Equal(t, all, same)
 		}
 		g := gathered{at: engine.Stamp{NowNs: 1e18}, to: engine.NewTable(engine.Options{})}
-		if b.changes(g.add) == nil {
+		if changes(block, g.add) == nil {
 			_ = g.load()
 		}
 	})

@@ -18,10 +18,6 @@ type Loader interface {
 	Load(at engine.Stamp, changes []engine.Change) (bad int, err error)
 }
 
-// waitingBlocks is the queue length of each load worker. It is long enough that workers rarely wait for the reader, and
-// its memory is negligible.
-const waitingBlocks = 8
-
 // openJournal finds the end of the journal in a store and returns the last record of a kind. In a store without a
 // journal, record is nil.
 func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
@@ -114,7 +110,7 @@ func (j *journal) load(at engine.Stamp, to Loader, p *Progress) error {
 	w := newLoadWorkers(ctx)
 	ended := make(chan error, len(w.queues)+1)
 	for _, work := range w.queues {
-		go func() { ended <- loadBlocks(ctx, work, &gathered{at: at, to: to, progress: p}) }()
+		go func() { ended <- loadParcels(ctx, work, &gathered{at: at, to: to, progress: p}) }()
 	}
 	go func() {
 		defer w.end()

@@ -12,17 +12,34 @@ import (
 // its queue.
 type loadWorkers struct {
 	ctx     context.Context
-	queues  []chan stored
-	loaded  chan struct{} // see await
-	ordered bool          // a block of format 6 was handed out, and none of format 5 may follow
+	queues  []chan parcel
+	filling []parcel // by queue: what is sent next
+	loaded  chan struct{}
+	ordered bool // a block of format 6 was handed out, and none of format 5 may follow
+}
+
+const (
+	// parcelBytes is the size from which blocks are sent to a worker together.
+	parcelBytes = 64 << 10
+	// waitingParcels is the length of each queue. While a worker loads what it has gathered, the queue must hold as much
+	// for it, or the reader waits and the other workers have nothing to do.
+	waitingParcels = 16
+)
+
+// parcel is blocks as read. If loaded is not nil, the worker loads what it has gathered, and then sends.
+type parcel struct {
+	blocks [][]byte
+	bytes  int
+	loaded chan<- struct{}
 }
 
 func newLoadWorkers(ctx context.Context) *loadWorkers {
-	w := &loadWorkers{ctx: ctx, queues: make([]chan stored, min(runtime.GOMAXPROCS(0), laneCount))}
+	n := min(runtime.GOMAXPROCS(0), laneCount)
+	w := &loadWorkers{ctx: ctx, queues: make([]chan parcel, n), filling: make([]parcel, n)}
 	for i := range w.queues {
-		w.queues[i] = make(chan stored, waitingBlocks)
+		w.queues[i] = make(chan parcel, waitingParcels)
 	}
-	w.loaded = make(chan struct{}, len(w.queues))
+	w.loaded = make(chan struct{}, n)
 	return w
 }
 
@@ -38,13 +55,20 @@ func (w *loadWorkers) hand(kind byte, block []byte) error {
 	case w.ordered && !ordered:
 		return fmt.Errorf("%w (a block of changes is older than the block before it)", ErrDamaged)
 	}
-	return w.send(int(kind%laneCount)%len(w.queues), stored{bytes: block})
+	worker := int(kind%laneCount) % len(w.queues)
+	p := &w.filling[worker]
+	p.blocks, p.bytes = append(p.blocks, block), p.bytes+itemKeyLen+len(block)
+	if p.bytes < parcelBytes {
+		return nil
+	}
+	return w.send(worker)
 }
 
 // await waits until all blocks that were handed out are loaded.
 func (w *loadWorkers) await() error {
 	for i := range w.queues {
-		if err := w.send(i, stored{loaded: w.loaded}); err != nil {
+		w.filling[i].loaded = w.loaded
+		if err := w.send(i); err != nil {
 			return err
 		}
 	}
@@ -58,31 +82,28 @@ func (w *loadWorkers) await() error {
 	return nil
 }
 
-func (w *loadWorkers) send(worker int, block stored) error {
+// send sends what a worker gets next.
+func (w *loadWorkers) send(worker int) error {
 	select {
-	case w.queues[worker] <- block:
+	case w.queues[worker] <- w.filling[worker]:
+		w.filling[worker] = parcel{}
 		return nil
 	case <-w.ctx.Done():
 		return w.ctx.Err()
 	}
 }
 
-// end ends the workers.
+// end hands out what is left, and ends the workers.
 func (w *loadWorkers) end() {
-	for _, q := range w.queues {
+	for i, q := range w.queues {
+		_ = w.send(i) // fails if the load has failed
 		close(q)
 	}
 }
 
-// stored is a block as read. If loaded is not nil, there is no block, and the worker only sends.
-type stored struct {
-	bytes  []byte
-	loaded chan<- struct{}
-}
-
-// changes calls each with each change of the block. The change is valid only during that call.
-func (b stored) changes(each func(engine.Change) error) error {
-	r := newBlockReader(b.bytes)
+// changes calls each with each change of a block. The change is valid only during that call.
+func changes(block []byte, each func(engine.Change) error) error {
+	r := newBlockReader(block)
 	for len(r.rest) > 0 {
 		c, ok := r.next()
 		if !ok {
@@ -95,23 +116,24 @@ func (b stored) changes(each func(engine.Change) error) error {
 	return nil
 }
 
-// loadBlocks loads blocks until the channel is closed.
-func loadBlocks(ctx context.Context, blocks <-chan stored, g *gathered) error {
+// loadParcels loads blocks until the channel is closed.
+func loadParcels(ctx context.Context, parcels <-chan parcel, g *gathered) error {
 	for {
 		select {
-		case block, ok := <-blocks:
+		case p, ok := <-parcels:
 			if !ok {
 				return g.load()
 			}
-			if block.loaded != nil {
+			for _, block := range p.blocks {
+				if err := changes(block, g.add); err != nil {
+					return err
+				}
+			}
+			if p.loaded != nil {
 				if err := g.load(); err != nil {
 					return err
 				}
-				block.loaded <- struct{}{} // never blocks: see newLoadWorkers
-				continue
-			}
-			if err := block.changes(g.add); err != nil {
-				return err
+				p.loaded <- struct{}{} // never blocks: see newLoadWorkers
 			}
 		case <-ctx.Done():
 			return nil
@@ -119,13 +141,9 @@ func loadBlocks(ctx context.Context, blocks <-chan stored, g *gathered) error {
 	}
 }
 
-const (
-	// gatherChanges is how many changes are loaded at once. A table loads many at once faster than one by one, and
-	// sorts as many together.
-	gatherChanges = 512
-	// gatherBytes bounds the keys and values of these changes, unless one alone is larger.
-	gatherBytes = 128 << 10
-)
+// gatherBytes bounds the keys and values of the changes that are loaded at once, unless one alone is larger. Most
+// limiters have fewer for each of engine.LoadBatch changes.
+const gatherBytes = 64 * engine.LoadBatch
 
 // gathered are changes of several blocks that are not loaded yet.
 type gathered struct {
@@ -139,7 +157,7 @@ type gathered struct {
 
 // add adds a copy of a change.
 func (g *gathered) add(c engine.Change) error {
-	if n := len(c.Key) + len(c.Value); len(g.changes) == gatherChanges || len(g.bytes)+n > cap(g.bytes) {
+	if n := len(c.Key) + len(c.Value); len(g.changes) == engine.LoadBatch || len(g.bytes)+n > cap(g.bytes) {
 		if err := g.load(); err != nil {
 			return err
 		}

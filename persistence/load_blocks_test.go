@@ -15,31 +15,34 @@ func TestOlderBlocksAreLoadedFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := newLoadWorkers(ctx)
 	for lane := range byte(laneCount) {
-		require.NoError(t, w.hand(shortBlock+lane, []byte{lane}))
+		require.NoError(t, w.hand(shortBlock+lane, make([]byte, parcelBytes)))
 		<-w.queues[int(lane)%len(w.queues)]
 	}
+	require.NoError(t, w.hand(shortBlock, []byte("old")))
 	handed := make(chan error, 1)
 	go func() { handed <- w.hand(orderedBlock, []byte("new")) }()
 	for i, q := range w.queues {
-		block := <-q
-		require.NotNil(t, block.loaded, "worker %d", i)
+		p := <-q
+		require.NotNil(t, p.loaded, "worker %d", i)
+		require.Equal(t, i == 0, len(p.blocks) == 1 && string(p.blocks[0]) == "old")
 		require.Empty(t, handed)
 		if i == len(w.queues)-1 {
 			break
 		}
-		block.loaded <- struct{}{}
+		p.loaded <- struct{}{}
 	}
 	w.loaded <- struct{}{} // the last worker is done
 	require.NoError(t, <-handed)
-	require.Equal(t, "new", string((<-w.queues[0]).bytes))
 	require.NoError(t, w.hand(orderedBlock+1, nil), "later blocks wait for none")
 	require.ErrorIs(t, w.hand(shortBlock, nil), ErrDamaged)
 	require.ErrorIs(t, w.hand(0, nil), ErrDamaged)
+	go w.end()
+	require.Equal(t, "new", string((<-w.queues[0]).blocks[0]))
 
 	w = newLoadWorkers(ctx)
 	cancel()
 	for err := error(nil); err == nil; { // the queues are not full at first
-		if err = w.hand(orderedBlock, nil); err != nil {
+		if err = w.hand(orderedBlock, make([]byte, parcelBytes)); err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 		}
 	}
