@@ -89,6 +89,7 @@ func (s *shard) enterLoad(at Stamp, wait bool) bool {
 		return false
 	}
 	s.NowNs = max(s.NowNs, at.NowNs)
+	s.BeginLoad()
 	return true
 }
 
