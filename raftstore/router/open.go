@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,14 +74,11 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		}
 	}()
 	groups := make([]replica, o.Groups)
-	for i := range groups {
-		groups[i], err = n.openGroup(i)
-		if err != nil && i > 0 { // as log lines, errors of the first group name no group
-			err = fmt.Errorf("group %d: %w", i, err)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if groups[0], err = n.openGroup(0); err != nil { // as log lines, errors of the first group name no group
+		return nil, err
+	}
+	if err := n.openOthers(groups); err != nil {
+		return nil, err
 	}
 	if err := noneLeft(groups); err != nil {
 		return nil, err
@@ -103,6 +101,36 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		n.tasks.Go(n.keepPlaced)
 	}
 	return n, nil
+}
+
+// openOthers opens all groups but the first one, one on each processor at a time, because a group loads its state on few
+// processors. It returns the error of the lowest group that failed, and opens no group after an error.
+func (n *Node) openOthers(groups []replica) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	var open sync.WaitGroup
+	errs := make([]error, len(groups))
+	for range min(runtime.GOMAXPROCS(0), len(groups)-1) {
+		open.Go(func() {
+			for !failed.Load() {
+				i := int(next.Add(1))
+				if i >= len(groups) {
+					return
+				}
+				if groups[i], errs[i] = n.openGroup(i); errs[i] != nil {
+					errs[i] = fmt.Errorf("group %d: %w", i, errs[i])
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	open.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openGroup opens a group, unless it had ended or is away. It deletes the state of a replica that was moved away, which
