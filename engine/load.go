@@ -119,8 +119,8 @@ func (b *loadBatch) sort(t *Table, changes []Change) (bad int, err error) {
 	return 0, nil
 }
 
-// loadLane loads change i and those behind it in the lane of a shard, which is locked. bad is the number of the one that
-// failed.
+// loadLane loads change i and those behind it in the lane of a shard, which is locked. bad is the number of the one
+// that failed.
 func (b *loadBatch) loadLane(s *shard, i uint16, changes []Change) (bad int, err error) {
 	for i != noChange {
 		for n := b.prefetch(s, i); n > 0; n-- {

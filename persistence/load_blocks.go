@@ -21,8 +21,8 @@ type loadWorkers struct {
 const (
 	// parcelBytes is the size from which blocks are sent to a worker together.
 	parcelBytes = 64 << 10
-	// waitingParcels is the length of each queue. While a worker loads what it has gathered, the queue must hold as much
-	// for it, or the reader waits and the other workers have nothing to do.
+	// waitingParcels is the length of each queue. While a worker loads what it has gathered, the queue must hold as
+	// much for it, or the reader waits and the other workers have nothing to do.
 	waitingParcels = 16
 )
 

@@ -103,8 +103,8 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	return n, nil
 }
 
-// openOthers opens all groups but the first one, one on each processor at a time, because a group loads its state on few
-// processors. It returns the error of the lowest group that failed, and opens no group after an error.
+// openOthers opens all groups but the first one, one on each processor at a time, because a group loads its state on
+// few processors. It returns the error of the lowest group that failed, and opens no group after an error.
 func (n *Node) openOthers(groups []replica) error {
 	var next atomic.Int64
 	var failed atomic.Bool
