@@ -111,9 +111,11 @@ func (n *Node) openPlaced() (all bool) {
 		if i == 0 || n.nodes[i].Load() != nil {
 			continue
 		}
-		n.opening.Lock()
-		err := n.openIfPlaced(first, i, ids)
-		n.opening.Unlock()
+		err := error(limiter.ErrTryAgain)
+		if n.beginOpening() {
+			err = n.openIfPlaced(first, i, ids)
+			<-n.opening
+		}
 		if err != nil {
 			if all = false; tell {
 				n.options.Logger.Info("a replica of a group is not open yet", "group", i, "because", err)
@@ -124,8 +126,18 @@ func (n *Node) openPlaced() (all bool) {
 	return all
 }
 
+// beginOpening reports whether a replica may be opened now. The caller then takes the element of opening.
+func (n *Node) beginOpening() bool {
+	select {
+	case n.opening <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // openIfPlaced opens a replica of a group that was founded on the nodes with the given ids, if this node shall have it.
-// The caller holds opening.
+// The caller has called beginOpening.
 func (n *Node) openIfPlaced(first *raftstore.Node, group int, ids []string) error {
 	self := first.Topology().Self
 	has, err := raftstore.ReplicaIn(n.options, group)
@@ -155,7 +167,7 @@ func addressesOf(t *limiter.Topology, ids []string) (addrs []string) {
 }
 
 // openReplica opens a replica of a group, which founds the group or joins it at the addresses. It serves once it has
-// joined. The caller holds opening.
+// joined. The caller has called beginOpening.
 func (n *Node) openReplica(group int, id string, join []string) error {
 	select {
 	case <-n.stop:
@@ -291,8 +303,10 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	if first == nil || n.options.Replicas == 0 || group == 0 {
 		return "", fmt.Errorf("group %d does not move", group)
 	}
-	n.opening.Lock()
-	defer n.opening.Unlock()
+	if !n.beginOpening() { // for long, if the disk hangs: the caller asks again
+		return "", limiter.ErrTryAgain
+	}
+	defer func() { <-n.opening }()
 	n.resting[group].Store(nil)
 	if n.nodes[group].Load() == nil {
 		id := raftstore.NewIncarnation(n.options.NodeID)
@@ -331,7 +345,7 @@ func (n *Node) followTo(g *raftstore.Node, body []byte) error {
 }
 
 // joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node
-// that has just started may know none of them yet. The caller holds opening.
+// that has just started may know none of them yet. The caller has called beginOpening.
 func (n *Node) joinReplica(first *raftstore.Node, group int, id string) error {
 	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
 	if len(others) == 0 {

@@ -36,7 +36,7 @@ type Node struct {
 
 	resting     []atomic.Pointer[time.Time] // by group: when its replica was told to rest
 	hearing     []timers.Single             // by group: see hearIfRemoved
-	opening     sync.Mutex                  // held while a replica is opened
+	opening     chan struct{}               // has an element while a replica is opened
 	changing    sync.Mutex                  // held while groups are replaced
 	toldOpening time.Time                   // see openPlaced
 	backups     away.Backups                // backups that other nodes read
@@ -64,6 +64,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		options: o, nodes: make([]atomic.Pointer[raftstore.Node], o.Groups),
 		resting: make([]atomic.Pointer[time.Time], o.Groups), hearing: make([]timers.Single, o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
+		opening: make(chan struct{}, 1),
 	}
 	n.clients = away.NewClients(func() *peer.Port { return n.hosts }, o.RaftAddr)
 	n.life, n.end = context.WithCancel(context.Background())
@@ -217,7 +218,7 @@ func (n *Node) Close() error {
 // closeGroups closes all groups at the same time, and then the host.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
-	n.opening.Lock() // a replica may just be opening
+	n.opening <- struct{}{} // a replica may just be opening
 	for i := range n.nodes {
 		node := n.nodes[i].Load()
 		go func() {
@@ -228,7 +229,7 @@ func (n *Node) closeGroups() error {
 			errs <- node.Close()
 		}()
 	}
-	n.opening.Unlock()
+	<-n.opening
 	var all error
 	for range n.nodes {
 		all = errors.Join(all, <-errs)
