@@ -104,7 +104,7 @@ func TestBackupAndRestoreOfGroups(t *testing.T) {
 		require.NoError(t, os.Remove(file))
 		p = start(t, "--data-dir="+filepath.Join(dir, name), "--node-id=a", "--raft-addr="+raft)
 		p.led()
-		require.Equal(t, groups != "1", strings.Contains(p.output(), "not those of --groups and --replicas"), p.output())
+		require.Equal(t, groups != "1", strings.Contains(p.output(), "not those of --groups and --replicas"))
 		holdsTheBackup(p)
 		info, err := redis.String(p.do("INFO", "raft"), nil)
 		require.NoError(t, err)
