@@ -145,26 +145,32 @@ func loadParcels(ctx context.Context, parcels <-chan parcel, g *gathered) error 
 // limiters have fewer for each of engine.LoadBatch changes.
 const gatherBytes = 64 * engine.LoadBatch
 
+// firstBytes is the memory for the first changes. A node may have a thousand groups with a few limiters each.
+const firstBytes = 4 << 10
+
 // gathered are changes of several blocks that are not loaded yet.
 type gathered struct {
 	at      engine.Stamp
 	to      Loader
 	changes []engine.Change
-	bytes   []byte // of the changes
+	size    int    // bytes of the changes
+	bytes   []byte // of the newest changes
 
 	progress *Progress
 }
 
 // add adds a copy of a change.
 func (g *gathered) add(c engine.Change) error {
-	if n := len(c.Key) + len(c.Value); len(g.changes) == engine.LoadBatch || len(g.bytes)+n > cap(g.bytes) {
+	n := len(c.Key) + len(c.Value)
+	if len(g.changes) == engine.LoadBatch || g.size > 0 && g.size+n > gatherBytes {
 		if err := g.load(); err != nil {
 			return err
 		}
-		if n > cap(g.bytes) {
-			g.bytes = make([]byte, 0, max(n, gatherBytes))
-		}
 	}
+	if len(g.bytes)+n > cap(g.bytes) { // the changes before keep the memory that they have
+		g.bytes = make([]byte, 0, max(n, firstBytes, min(2*cap(g.bytes), gatherBytes)))
+	}
+	g.size += n
 	c.Key = g.copy(c.Key)
 	if c.Value != nil {
 		c.Value = g.copy(c.Value)
@@ -187,7 +193,8 @@ func (g *gathered) load() error {
 		err = fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, g.changes[bad].Key, err)
 	}
 	g.progress.loaded(len(g.changes))
-	if g.changes, g.bytes = g.changes[:0], g.bytes[:0]; cap(g.bytes) > gatherBytes {
+	g.changes, g.size = g.changes[:0], 0
+	if g.bytes = g.bytes[:0]; cap(g.bytes) > gatherBytes {
 		g.bytes = nil
 	}
 	return err
