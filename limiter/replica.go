@@ -125,7 +125,7 @@ type Member struct {
 	Voter        bool   // in every group of which it shall have a replica, at least one
 	Up           bool
 	AppliedIndex uint64
-	LastHeard    time.Duration // time since the last message
+	LastHeard    time.Duration // time since the last message; see NeverHeard
 	LagEntries   uint64        // committed entries not applied in its worst group, as of its last message
 	ClockAhead   time.Duration // its wall clock minus the observer's, accurate to about a round trip
 	Format       byte          // the newest form of the log that the member reads; 0: unknown
@@ -344,6 +344,9 @@ func (t *Topology) Count(is func(*Member) bool) (n int) {
 
 func IsUp(m *Member) bool    { return m.Up }
 func IsVoter(m *Member) bool { return m.Voter }
+
+// NeverHeard reports whether this node has had no message from another member.
+func (m *Member) NeverHeard() bool { return !m.Up && m.LastHeard == 0 }
 
 // HasAddress reports whether the client address of the node is known.
 func (m *Member) HasAddress() bool {

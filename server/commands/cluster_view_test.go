@@ -66,7 +66,7 @@ func TestClusterView(t *testing.T) {
 				t.Leader, t.LastLeader, t.Nodes[2].ClientAddr, t.Nodes[0].Up = "", "a", "", false
 			},
 			nodes: []string{
-				idA + " 10.0.0.1:6380@6390 master,fail - 0 P 7 disconnected 0-16383",
+				idA + " 10.0.0.1:6380@6390 master,fail - 0 0 7 disconnected 0-16383",
 				idB + " 10.0.0.2:6380@6391 myself,slave " + idA + " 0 0 7 connected",
 				idC + " :0@6392 slave,noaddr " + idA + " 0 P 7 connected",
 			},
@@ -183,6 +183,9 @@ func TestRoles(t *testing.T) {
 		"raft_groups:1\r\nraft_groups_led:0\r\nraft_groups_leaderless:0\r\nraft_groups_ended:0\r\n",
 		follower.say("INFO raft"))
 
+	f.Change(func(t *limiter.Topology) { t.Nodes[0].Up = false }) // it has said nothing since the start
+	assert.Contains(t, follower.say("INFO replication"), "master_last_io_seconds_ago:-1\r\n")
+	assert.Regexp(t, "(?m)^"+idA+" .* 0 0 7 disconnected", follower.say("CLUSTER NODES"))
 	f.Lead("")
 	assert.Equal(t, "slave 10.0.0.1 6380 connect 40", follower.say("ROLE"))
 	assert.Equal(t, "slave  0 connect 40", leader.say("ROLE"), "it owns the slots until there is a leader")

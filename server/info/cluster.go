@@ -247,6 +247,8 @@ func nodeLine(t *limiter.Topology, shards []Shard, m *limiter.Member, now time.T
 	switch {
 	case m.ID == t.Self:
 		pongMs = 0
+	case m.NeverHeard():
+		link, pongMs = "disconnected", 0
 	case !m.Up:
 		link = "disconnected"
 	}

@@ -40,7 +40,7 @@ func writeReplica(t *limiter.Topology, id string, w *writer) {
 	if !up {
 		link = "down"
 	}
-	if leader != nil {
+	if leader != nil && !leader.NeverHeard() {
 		heardSeconds = int64(leader.LastHeard.Seconds())
 	}
 	w.field("role", "slave")
