@@ -435,8 +435,8 @@ func TestReadinessOfSpreadGroups(t *testing.T) {
 		"[-]state of 1 of 8 groups may be 11000 ms old, first of group 0\n")
 }
 
-// TestReadinessOfANewTier checks that a node is not ready before it knows once who leads each group that it lacks, and
-// that later elections do not matter.
+// TestReadinessOfANewTier checks that a node is not ready before it has known the leader of each group that it lacks,
+// and that later elections leave it ready.
 func TestReadinessOfANewTier(t *testing.T) {
 	f := spreadCluster()
 	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader = "" })
@@ -447,7 +447,7 @@ func TestReadinessOfANewTier(t *testing.T) {
 		t.Helper()
 		assert.Equal(t, want, strings.Split(ask(h, http.MethodGet, "/readyz").Body.String(), "\n")[2])
 	}
-	state("[-]state this node does not know yet who leads 1 of 8 groups")
+	state("[-]state the leaders of 1 of 8 groups are not known yet")
 	f.Change(func(t *limiter.Topology) { t.Groups[5].Leader, t.Groups[6].Leader = "a", "" })
 	state("[+]state ok (of 7 of 8 groups)")
 

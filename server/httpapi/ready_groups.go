@@ -33,7 +33,8 @@ type groupProbes struct {
 	led map[int]bool // groups whose leader this node has known
 }
 
-// everLed reports whether this node has known a leader of a group. led says that it knows one now.
+// everLed reports whether this node has known a leader of a group since its start. led reports whether it knows the
+// leader now.
 func (p *groupProbes) everLed(group int, led bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +85,7 @@ func groupsReady(t *limiter.Topology) readiness {
 
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
 // group must confirm that. Groups that are excused do not count. A group that this node lacks counts if its leader is
-// up, because this node forwards to it. After a start, this node must learn once who leads it.
+// up, because this node forwards to it. Soon after a start, this node must also have known its leader.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 	confirmed, old, firstOld, unknown := 0, 0, 0, 0
 	var oldest time.Duration
@@ -112,8 +113,7 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 		return readiness{"state", false, fmt.Sprintf("of %d of %d groups may be %d ms old, first of group %d", old,
 			len(t.Groups), service.CeilMs(oldest), firstOld)}
 	case unknown > 0:
-		return readiness{"state", false, fmt.Sprintf("this node does not know yet who leads %d of %d groups", unknown,
-			len(t.Groups))}
+		return readiness{"state", false, fmt.Sprintf("the leaders of %d of %d groups are not known yet", unknown, len(t.Groups))}
 	case confirmed == 0:
 		return readiness{"state", false, fmt.Sprintf("may be %d ms old: no majority of any group can be reached",
 			service.CeilMs(s.Replica.StaleFor()))}
