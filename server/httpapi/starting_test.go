@@ -15,7 +15,7 @@ import (
 
 // TestStartingKeepsItsListener checks what a process that loads its state answers, and that another server answers the
 // same port afterwards.
-func TestStartingLendsItsListener(t *testing.T) {
+func TestStartingKeepsItsListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
