@@ -111,7 +111,7 @@ func (n *Node) openPlaced() (all bool) {
 		if i == 0 || n.nodes[i].Load() != nil {
 			continue
 		}
-		err := error(limiter.ErrTryAgain)
+		err := errOpening
 		if n.beginOpening() {
 			err = n.openIfPlaced(first, i, ids)
 			<-n.opening
@@ -125,6 +125,9 @@ func (n *Node) openPlaced() (all bool) {
 	}
 	return all
 }
+
+// errOpening is why a replica is not opened yet.
+var errOpening = fmt.Errorf("%w: another replica is being opened", limiter.ErrTryAgain)
 
 // beginOpening reports whether a replica may be opened now. The caller then takes the element of opening.
 func (n *Node) beginOpening() bool {
@@ -303,8 +306,8 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	if first == nil || n.options.Replicas == 0 || group == 0 {
 		return "", fmt.Errorf("group %d does not move", group)
 	}
-	if !n.beginOpening() { // for long, if the disk hangs: the caller asks again
-		return "", limiter.ErrTryAgain
+	if !n.beginOpening() {
+		return "", errOpening
 	}
 	defer func() { <-n.opening }()
 	n.resting[group].Store(nil)

@@ -104,14 +104,18 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	return n, nil
 }
 
-// openOthers opens all groups but the first one, one on each processor at a time, because a group loads its state on
-// few processors. It returns the error of the lowest group that failed, and opens no group after an error.
+// openAtOnce bounds the groups that load their state at the same time. A small group loads on few processors, and each
+// load takes some megabytes for every processor.
+const openAtOnce = 4
+
+// openOthers opens all groups but the first one, several at a time. It returns the error of the lowest group that
+// failed, and opens no group after an error.
 func (n *Node) openOthers(groups []replica) error {
 	var next atomic.Int64
 	var failed atomic.Bool
 	var open sync.WaitGroup
 	errs := make([]error, len(groups))
-	for range min(runtime.GOMAXPROCS(0), len(groups)-1) {
+	for range min(openAtOnce, runtime.GOMAXPROCS(0), len(groups)-1) {
 		open.Go(func() {
 			for !failed.Load() {
 				i := int(next.Add(1))
