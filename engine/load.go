@@ -12,8 +12,8 @@ import (
 // entry if the change has no value. It skips an entry that is idle at the stamp. It does not mark entries as changed.
 //
 // An error means that Drain did not write a change. bad is its number in changes, and others may have been carried
-// out. Many goroutines may call Load, but changes with one OrderKey must be loaded in order. They run in parallel if
-// their changes are in several shards, so each should pass as many changes as LoadBatch.
+// out. Many goroutines may call Load, but changes with one OrderKey must be loaded in order. A caller should pass
+// LoadBatch changes: parallel calls wait for each other if all their changes are in one shard.
 func (t *Table) Load(at Stamp, changes []Change) (bad int, err error) {
 	b := loadBatches.Get().(*loadBatch)
 	defer loadBatches.Put(b)
@@ -26,8 +26,8 @@ func (t *Table) Load(at Stamp, changes []Change) (bad int, err error) {
 	return 0, nil
 }
 
-// LoadBatch is how many changes Load sorts together. A Drain hands out many changes of one shard after another, up to a
-// few ten thousand beside many decisions. So many changes are needed before most batches have several shards.
+// LoadBatch is how many changes Load sorts together. Drain hands out the changes of one shard after another, up to tens
+// of thousands on a busy server. A smaller batch would often have changes of a single shard.
 const LoadBatch = 32 << 10
 
 // loadBatch is a part of the changes of a Load, sorted by shard. The keys of a start come in no order, so nearly every
@@ -39,10 +39,10 @@ type loadBatch struct {
 	lanes []loadLane
 }
 
-// loadLane is the ends of a chain of changes, or twice noChange.
+// loadLane has the ends of a chain of changes. Both are noChange if the lane is empty.
 type loadLane struct{ first, last uint16 }
 
-const noChange = LoadBatch
+const noChange = LoadBatch // ends a chain
 
 // loadBatches keeps the memory of batches for the next Load.
 var loadBatches = sync.Pool{New: func() any { return new(loadBatch) }}

@@ -62,9 +62,11 @@ func TestALimiterHasOneLane(t *testing.T) {
 	require.NotEqual(t, laneOf([]byte("lkey-1")), laneOf([]byte("lkey-2")))
 }
 
-// TestALargeChangeDoesNotRaiseTheBound checks that the memory for gathered changes is bounded after a large one.
-func TestALargeChangeDoesNotRaiseTheBound(t *testing.T) {
+// TestMemoryForGatheredChanges checks that it is small at first, and bounded after a large change.
+func TestMemoryForGatheredChanges(t *testing.T) {
 	g := gathered{to: newFakeTable()}
+	require.NoError(t, g.add(engine.Change{Key: []byte("k"), Value: []byte{1}}))
+	require.LessOrEqual(t, cap(g.bytes), firstBytes, "a small group takes little memory")
 	for _, n := range []int{4 * gatherBytes, 1, gatherBytes / 2, gatherBytes, 1} {
 		require.NoError(t, g.add(engine.Change{Key: []byte("k"), Value: make([]byte, n)}))
 	}

@@ -185,7 +185,7 @@ func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 // readLimit is rule.ReadLimit. Most entries have the limit of the entry before, so it keeps the last limit and its
 // stored form. The result is valid until the next call.
 func (s *Store) readLimit(d *codec.Decoder, a rule.Algorithm) *rule.Limit {
-	last := &s.lastRead
+	last := &s.lastLimit
 	if last.limit.Algorithm == a && len(last.stored) > 0 && bytes.HasPrefix(d.B, last.stored) {
 		d.B = d.B[len(last.stored):]
 		return &last.limit

@@ -15,8 +15,8 @@ type limitTable struct {
 	used   *arena.Meter // bytes of limits
 }
 
-// readLimit is a limit and the bytes from which it was read.
-type readLimit struct {
+// storedLimit is a limit and its stored form.
+type storedLimit struct {
 	limit  rule.Limit
 	stored []byte // empty: none was read
 }

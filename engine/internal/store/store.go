@@ -53,7 +53,7 @@ type Store struct {
 	memberName     [rule.MaxNameLen]byte // see eachMember and LoadBundle
 	unfolded       [entryHead + rule.MaxNameLen + maxMemberState]byte
 	heads          bundleHeads // see encodeBundle
-	lastRead       readLimit   // see readLimit
+	lastLimit      storedLimit // see readLimit
 	fetched        uint64      // keeps prefetches from being optimized away
 }
 

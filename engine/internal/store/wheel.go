@@ -139,9 +139,9 @@ func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
 	return p, dueNs
 }
 
-// BeginLoad prepares an empty store for entries whose times are near the store's own. Their wheel begins at that time,
-// or each of them would move through a slot of every level before it is where it belongs. It begins a tick earlier than
-// Collect looks, so that Collect finds at once what has ended before the load.
+// BeginLoad moves the wheel of an empty store to the store's time. In a wheel at time 0, Collect would move each loaded
+// entry through all levels. The wheel stops a tick before the time of Collect, so that Collect finds entries at once
+// that ended before the load.
 func (s *Store) BeginLoad() {
 	if s.Wheel.DueNs == arith.Never {
 		s.Wheel.advance(s.NowNs - IdleGraceNs - 1<<tickBits)
