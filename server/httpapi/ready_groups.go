@@ -113,7 +113,8 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 		return readiness{"state", false, fmt.Sprintf("of %d of %d groups may be %d ms old, first of group %d", old,
 			len(t.Groups), service.CeilMs(oldest), firstOld)}
 	case unknown > 0:
-		return readiness{"state", false, fmt.Sprintf("the leaders of %d of %d groups are not known yet", unknown, len(t.Groups))}
+		return readiness{"state", false, fmt.Sprintf("the leaders of %d of %d groups are not known yet", unknown,
+			len(t.Groups))}
 	case confirmed == 0:
 		return readiness{"state", false, fmt.Sprintf("may be %d ms old: no majority of any group can be reached",
 			service.CeilMs(s.Replica.StaleFor()))}
