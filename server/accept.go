@@ -18,15 +18,16 @@ const (
 		"the network itself keeps unknown clients out.\r\n"
 )
 
-// Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the
-// server has already stopped. Serve owns ln and closes it when the server stops. It retries Accept after an error,
-// except after net.ErrClosed: the caller has closed ln, and Serve returns that error.
+// Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns nil at once if the server
+// has already stopped: a stop may come before the goroutine that serves. Serve owns ln and closes it when the server
+// stops. It retries Accept after an error, except after net.ErrClosed: the caller has closed ln, and Serve returns that
+// error.
 func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
 
 // accept passes each connection of ln to welcome. Serve documents the results.
 func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	if !s.adopt(ln) {
-		return ErrServerClosed
+		return nil
 	}
 	pause := acceptPauseMin
 	for {
@@ -101,7 +102,7 @@ func (s *Server) enroll(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Draining.Load() {
-		return ErrServerClosed
+		return errStopped
 	}
 	slot, err := s.places.Admit(connlimit.SourceOf(c.remote), c.Kill)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/resp/resptest"
 	"github.com/weir-project/weir/server/servertest"
 )
@@ -126,15 +128,25 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	close(leave)
 }
 
+// TestServeAfterClose checks that each door closes a listener that it gets after its stop, and calls that no error.
 func TestServeAfterClose(t *testing.T) {
-	srv, err := New(Config{}, &wireLimiter{})
+	srv, err := New(Config{}, servertest.NewTableLimiter())
 	require.NoError(t, err)
+	web, err := httpapi.New(srv.Service, srv, httpapi.CheckOff, false)
+	require.NoError(t, err)
+	envoys := envoyrls.New(srv.Service, nil)
+	envoys.Shutdown(t.Context())
+	require.NoError(t, web.Close())
 	require.NoError(t, srv.Close())
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	assert.ErrorIs(t, srv.Serve(ln), ErrServerClosed)
-	_, err = ln.Accept()
-	assert.ErrorIs(t, err, net.ErrClosed)
+	for door, serve := range map[string]func(net.Listener) error{
+		"RESP": srv.Serve, "HTTP": web.Serve, "Envoy": envoys.Serve,
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		require.NoError(t, serve(ln), door)
+		_, err = ln.Accept()
+		require.ErrorIs(t, err, net.ErrClosed, door)
+	}
 }
 
 func TestServeEndsWithItsListener(t *testing.T) {

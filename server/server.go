@@ -16,10 +16,8 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Errors of the server.
-var (
-	ErrServerClosed = errors.New("server: closed")
-)
+// errStopped is why a server that has stopped enrolls no connection.
+var errStopped = errors.New("server: stopped")
 
 // Config configures a server. Zero numbers mean the defaults.
 type Config = commands.Config

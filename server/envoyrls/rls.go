@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"runtime/debug"
 	"strings"
@@ -115,9 +116,13 @@ func (r *Server) register(s *grpc.Server) *grpc.Server {
 	return s
 }
 
-// Serve answers calls from ln until Shutdown, and then returns nil. It owns ln.
+// Serve answers calls from ln until Shutdown, and then returns nil, also if Shutdown came first. It owns ln.
 func (r *Server) Serve(ln net.Listener) error {
-	return r.grpc().Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
+	err := r.grpc().Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
 }
 
 // Shutdown accepts no further calls and waits for running ones until ctx ends. When it returns, no call reaches the
