@@ -63,7 +63,7 @@ func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces)
 	defer at.whileLoading(progress)()
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	collector := watchCollector()
+	collector := watchCollector(progress)
 	if s.clustered() || s.servesEnvoys() {
 		defer collector.most.Store(maxSpareGarbage) // not while the state is loaded
 	}

@@ -5,8 +5,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 const (
@@ -23,6 +26,9 @@ const (
 	// busyCollector is the time between two collections below which the spare garbage doubles, up to its maximum.
 	// calmCollector is the time above which it halves again, down to spareGarbage.
 	busyCollector, calmCollector = 100 * time.Millisecond, time.Second
+	// loadPercent is the least target while stored state is loaded. The heap then grows by what stays, so each
+	// collection finds little. With garbagePercent, a third of the processor time of a load went into collections.
+	loadPercent = 25
 )
 
 // percentFor returns the collector's target for a heap with this many live bytes and this much spare garbage.
@@ -43,10 +49,13 @@ func nextSpare(spare, most uint64, after time.Duration) uint64 {
 
 // heapTarget is the collector's target, adjusted to the heap after each collection.
 type heapTarget struct {
+	most atomic.Uint64 // bounds spare
+
+	mu      sync.Mutex
 	percent int
 	spare   uint64
-	most    atomic.Uint64 // bounds spare
-	lastAt  time.Time     // time of the last collection
+	lastAt  time.Time // time of the last collection
+	loads   int       // how many loads of stored state run
 }
 
 func newHeapTarget() *heapTarget {
@@ -55,13 +64,30 @@ func newHeapTarget() *heapTarget {
 	return t
 }
 
-// watchCollector starts the adjustment for the life of the process, unless the user set a target.
-func watchCollector() *heapTarget {
+// watchCollector starts the adjustment for the life of the process, and tells the collector of loads. It does neither
+// if the user set a target.
+func watchCollector(loads *persistence.Progress) *heapTarget {
 	t := newHeapTarget()
 	if os.Getenv("GOGC") == "" {
 		t.watch()
+		loads.OnLoad = t.load
 	}
 	return t
+}
+
+// load raises the target from the next collection on, until the function that it returns is called.
+func (t *heapTarget) load() (ended func()) {
+	t.count(1)
+	return func() {
+		t.count(-1)
+		t.adjust()
+	}
+}
+
+func (t *heapTarget) count(loads int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loads += loads
 }
 
 // cycle is an object that the next collection frees. Its pointer field matters: the runtime may put a small object
@@ -71,14 +97,31 @@ type cycle struct{ _ *heapTarget }
 func (t *heapTarget) watch() { runtime.AddCleanup(&cycle{}, (*heapTarget).collected, t) }
 
 func (t *heapTarget) collected() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	now := time.Now()
+	t.note(time.Now())
+	t.adjust()
+	t.watch()
+}
+
+// note adjusts the spare garbage to the time of a collection.
+func (t *heapTarget) note(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.spare = nextSpare(t.spare, t.most.Load(), now.Sub(t.lastAt))
 	t.lastAt = now
-	if p := percentFor(live[0].Value.Uint64(), t.spare); p != t.percent {
+}
+
+// adjust adjusts the target to the heap that the last collection has left.
+func (t *heapTarget) adjust() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := percentFor(live[0].Value.Uint64(), t.spare)
+	if t.loads > 0 {
+		p = max(p, loadPercent)
+	}
+	if p != t.percent {
 		t.percent = p
 		debug.SetGCPercent(p)
 	}
-	t.watch()
 }

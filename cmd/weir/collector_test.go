@@ -50,6 +50,24 @@ func TestCollectorFollowsTheHeap(t *testing.T) {
 	require.Eventually(t, func() bool { return target() > 8*garbagePercent }, time.Minute, time.Millisecond)
 }
 
+// TestCollectorWaitsForALoad checks that the target is higher while one of several loads runs, and follows the heap at
+// once when the last has ended.
+func TestCollectorWaitsForALoad(t *testing.T) {
+	h := newHeapTarget()
+	large := make([]byte, 64<<20)
+	runtime.GC()
+	h.adjust()
+	require.Equal(t, garbagePercent, h.percent)
+	first, second := h.load(), h.load()
+	h.adjust()
+	require.Equal(t, loadPercent, h.percent)
+	second()
+	require.Equal(t, loadPercent, h.percent, "another load runs")
+	first()
+	require.Equal(t, garbagePercent, h.percent)
+	runtime.KeepAlive(large)
+}
+
 // collectedKeys take more than twice spareGarbage, so a server with them must not have the usual target. It has
 // collected a few times while they were created.
 const collectedKeys = 200_000
