@@ -247,7 +247,7 @@ func (s *Store) newBundle(b *location, n int) {
 	b.ref = s.Slab.Alloc(n)
 	e := Entry(s.Slab.At(b.ref))
 	e.init(kindBundle, b.name, 1)
-	s.Index.add(b.hash, b.ref, s.hashOf)
+	s.Index.add(b.hash, b.ref, s.hashesOf)
 	s.bundles++
 	if b.first == 0 {
 		return

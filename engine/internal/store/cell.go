@@ -124,7 +124,7 @@ func (s *Store) create(c *Cell, kind uint8, length int) {
 		if length == LongBucketLen && IsBucket(kind) {
 			c.Entry.set(flagLong)
 		}
-		s.Index.add(c.Hash, c.Ref, s.hashOf)
+		s.Index.add(c.Hash, c.Ref, s.hashesOf)
 		c.fresh = true
 	}
 	s.Counts.Entries[kind]++
@@ -181,7 +181,7 @@ func (s *Store) releaseContents(c *Cell) {
 func (s *Store) removeSlot(h uint64, ns Space, key []byte, r arena.Ref) {
 	s.Wheel.unlink(&s.Slab, r)
 	of, slot, _ := s.Index.find(h, &s.Slab, ns, key)
-	s.Index.remove(h, of, slot, s.hashOf)
+	s.Index.remove(h, of, slot, s.hashesOf)
 	s.Slab.Free(r)
 }
 

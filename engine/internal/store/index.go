@@ -102,14 +102,17 @@ func (g Group) First() arena.Ref {
 	return g.of.refs[firstIn(m)]
 }
 
-// add inserts an entry that is not in the index. hashOf returns the hash of an entry, for splitting a segment.
-func (x *Index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
+// hashes puts the hashes of entries into out. The index asks for several at once, because their keys are in no cache.
+type hashes func(of []arena.Ref, out []uint64)
+
+// add inserts an entry that is not in the index. hashesOf is for splitting a segment.
+func (x *Index) add(h uint64, r arena.Ref, hashesOf hashes) {
 	g := x.SegmentOf(h)
 	for g.live+g.dead >= segmentLoad {
 		if g.dead >= segmentSlots/8 {
-			g.sweep(hashOf)
+			g.sweep(hashesOf)
 		} else {
-			x.split(h, g, hashOf)
+			x.split(h, g, hashesOf)
 		}
 		g = x.SegmentOf(h)
 	}
@@ -118,7 +121,7 @@ func (x *Index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
 
 // remove removes the entry for h from the slot that find returned. It joins the segment with its neighbour if
 // both have become nearly empty.
-func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref) uint64) {
+func (x *Index) remove(h uint64, of *slotGroup, slot int, hashesOf hashes) {
 	g := x.SegmentOf(h)
 	g.clear(of, slot)
 	if g.Depth == 0 || g.live > segmentFew {
@@ -126,7 +129,7 @@ func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref)
 	}
 	other := x.SegmentOf(h ^ 1<<(64-g.Depth))
 	if other.Depth == g.Depth && other.live <= segmentFew {
-		x.join(h, g, other, hashOf)
+		x.join(h, g, other, hashesOf)
 	}
 }
 
@@ -135,25 +138,22 @@ func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref)
 const segmentFew = segmentLoad / 8
 
 // split replaces the segment of h by two segments with its entries.
-func (x *Index) split(h uint64, old *Segment, hashOf func(arena.Ref) uint64) {
+func (x *Index) split(h uint64, old *Segment, hashesOf hashes) {
 	if old.Depth == x.depth {
 		x.double()
 	}
 	depth := old.Depth + 1
 	halves := [2]*Segment{x.newSegment(depth), x.newSegment(depth)}
-	old.Each(func(r arena.Ref) {
-		eh := hashOf(r)
-		halves[eh>>(64-depth)&1].put(eh, r)
-	})
+	old.rehash(hashesOf, func(eh uint64, r arena.Ref) { halves[eh>>(64-depth)&1].put(eh, r) })
 	x.spread(h, old.Depth, halves[:])
 	x.used.Add(-segmentBytes)
 }
 
 // join replaces two neighbours by one segment with the entries of both.
-func (x *Index) join(h uint64, a, b *Segment, hashOf func(arena.Ref) uint64) {
+func (x *Index) join(h uint64, a, b *Segment, hashesOf hashes) {
 	both := x.newSegment(a.Depth - 1)
 	for _, g := range []*Segment{a, b} {
-		g.Each(func(r arena.Ref) { both.put(hashOf(r), r) })
+		g.rehash(hashesOf, both.put)
 	}
 	x.spread(h, both.Depth, []*Segment{both})
 	x.used.Add(-2 * segmentBytes)

@@ -36,7 +36,11 @@ func TestSegmentSize(t *testing.T) {
 	require.Less(t, unsafe.Sizeof(Segment{}), uintptr(segmentBytes))
 }
 
-func (x *indexed) hashOf(r arena.Ref) uint64 { return x.hash(Entry(x.slab.At(r)).Key()) }
+func (x *indexed) hashesOf(refs []arena.Ref, out []uint64) {
+	for i, r := range refs {
+		out[i] = x.hash(Entry(x.slab.At(r)).Key())
+	}
+}
 
 func (x *indexed) find(key string) (*slotGroup, int, arena.Ref) {
 	return x.index.find(x.hash([]byte(key)), &x.slab, Limiters, []byte(key))
@@ -45,7 +49,7 @@ func (x *indexed) find(key string) (*slotGroup, int, arena.Ref) {
 func (x *indexed) add(key string) {
 	r := x.slab.Alloc(EntryLen(len(key), ShortBucketLen))
 	Entry(x.slab.At(r)).init(uint8(rule.TokenBucket), []byte(key), ShortBucketLen)
-	x.index.add(x.hash([]byte(key)), r, x.hashOf)
+	x.index.add(x.hash([]byte(key)), r, x.hashesOf)
 	x.refs[key] = r
 	x.keys = append(x.keys, key)
 }
@@ -53,7 +57,7 @@ func (x *indexed) add(key string) {
 func (x *indexed) remove(i int) {
 	key := x.keys[i]
 	of, slot, r := x.find(key)
-	x.index.remove(x.hash([]byte(key)), of, slot, x.hashOf)
+	x.index.remove(x.hash([]byte(key)), of, slot, x.hashesOf)
 	x.slab.Free(r)
 	delete(x.refs, key)
 	x.keys[i] = x.keys[len(x.keys)-1]

@@ -164,10 +164,31 @@ func (g *Segment) eachRef(visit func(*arena.Ref)) {
 func (g *Segment) Size() int { return int(g.live) }
 
 // sweep rebuilds a segment without slots marked gone.
-func (g *Segment) sweep(hashOf func(arena.Ref) uint64) {
+func (g *Segment) sweep(hashesOf hashes) {
 	old := *g
 	g.empty()
-	old.Each(func(r arena.Ref) { g.put(hashOf(r), r) })
+	old.rehash(hashesOf, g.put)
+}
+
+// rehashed is how many entries are hashed at once. A processor supports about as many outstanding loads.
+const rehashed = 16
+
+// rehash calls put with each entry of the segment and its hash.
+func (g *Segment) rehash(hashesOf hashes, put func(h uint64, r arena.Ref)) {
+	refs, out := make([]arena.Ref, 0, rehashed), make([]uint64, rehashed)
+	some := func() {
+		hashesOf(refs, out)
+		for i, r := range refs {
+			put(out[i], r)
+		}
+		refs = refs[:0]
+	}
+	g.Each(func(r arena.Ref) {
+		if refs = append(refs, r); len(refs) == rehashed {
+			some()
+		}
+	})
+	some()
 }
 
 // following returns the first hash after the segment of a hash, or 0 after the last segment.

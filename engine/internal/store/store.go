@@ -86,3 +86,14 @@ func (s *Store) Reset(
 }
 
 func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)).Key()) }
+
+// hashesOf puts the hashes of entries into out. It first reads a part of each, so that the processor loads them side by
+// side.
+func (s *Store) hashesOf(refs []arena.Ref, out []uint64) {
+	for _, r := range refs {
+		s.fetched += s.Slab.PrefetchKey(r)
+	}
+	for i, r := range refs {
+		out[i] = s.hashOf(r)
+	}
+}
