@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 func TestPercentFor(t *testing.T) {
@@ -66,6 +68,14 @@ func TestCollectorWaitsForALoad(t *testing.T) {
 	first()
 	require.Equal(t, garbagePercent, h.percent)
 	runtime.KeepAlive(large)
+
+	p := &persistence.Progress{}
+	t.Setenv("GOGC", "77")
+	watchCollector(p)
+	require.Nil(t, p.OnLoad, "the user's target stays")
+	t.Setenv("GOGC", "")
+	watchCollector(p)
+	require.NotNil(t, p.OnLoad)
 }
 
 // collectedKeys take more than twice spareGarbage, so a server with them must not have the usual target. It has

@@ -139,12 +139,6 @@ func (s *Slab) Prefetch(r Ref) uint64 {
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
 }
 
-// PrefetchKey reads the first and the last byte of the 32 with which a slot begins. Most keys end there.
-func (s *Slab) PrefetchKey(r Ref) uint64 {
-	b := s.At(r)[:32]
-	return uint64(b[0]) + uint64(b[31])
-}
-
 // PrefetchBehind reads the part of a slot behind what Prefetch reads, up to n bytes.
 func (s *Slab) PrefetchBehind(r Ref, n int) (sum uint64) {
 	return s.pages[r>>wordBits].prefetchBehind(uint16(r&(1<<wordBits-1)), n)

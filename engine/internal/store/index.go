@@ -102,11 +102,11 @@ func (g Group) First() arena.Ref {
 	return g.of.refs[firstIn(m)]
 }
 
-// hashes puts the hashes of entries into out. The index asks for several at once, because their keys are in no cache.
-type hashes func(of []arena.Ref, out []uint64)
+// hashFunc puts the hashes of entries into out. The index passes several entries, so that their cache misses overlap.
+type hashFunc func(refs []arena.Ref, out []uint64)
 
 // add inserts an entry that is not in the index. hashesOf is for splitting a segment.
-func (x *Index) add(h uint64, r arena.Ref, hashesOf hashes) {
+func (x *Index) add(h uint64, r arena.Ref, hashesOf hashFunc) {
 	g := x.SegmentOf(h)
 	for g.live+g.dead >= segmentLoad {
 		if g.dead >= segmentSlots/8 {
@@ -121,7 +121,7 @@ func (x *Index) add(h uint64, r arena.Ref, hashesOf hashes) {
 
 // remove removes the entry for h from the slot that find returned. It joins the segment with its neighbour if
 // both have become nearly empty.
-func (x *Index) remove(h uint64, of *slotGroup, slot int, hashesOf hashes) {
+func (x *Index) remove(h uint64, of *slotGroup, slot int, hashesOf hashFunc) {
 	g := x.SegmentOf(h)
 	g.clear(of, slot)
 	if g.Depth == 0 || g.live > segmentFew {
@@ -138,7 +138,7 @@ func (x *Index) remove(h uint64, of *slotGroup, slot int, hashesOf hashes) {
 const segmentFew = segmentLoad / 8
 
 // split replaces the segment of h by two segments with its entries.
-func (x *Index) split(h uint64, old *Segment, hashesOf hashes) {
+func (x *Index) split(h uint64, old *Segment, hashesOf hashFunc) {
 	if old.Depth == x.depth {
 		x.double()
 	}
@@ -150,7 +150,7 @@ func (x *Index) split(h uint64, old *Segment, hashesOf hashes) {
 }
 
 // join replaces two neighbours by one segment with the entries of both.
-func (x *Index) join(h uint64, a, b *Segment, hashesOf hashes) {
+func (x *Index) join(h uint64, a, b *Segment, hashesOf hashFunc) {
 	both := x.newSegment(a.Depth - 1)
 	for _, g := range []*Segment{a, b} {
 		g.rehash(hashesOf, both.put)

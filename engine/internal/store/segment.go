@@ -164,19 +164,19 @@ func (g *Segment) eachRef(visit func(*arena.Ref)) {
 func (g *Segment) Size() int { return int(g.live) }
 
 // sweep rebuilds a segment without slots marked gone.
-func (g *Segment) sweep(hashesOf hashes) {
+func (g *Segment) sweep(hashesOf hashFunc) {
 	old := *g
 	g.empty()
 	old.rehash(hashesOf, g.put)
 }
 
-// rehashed is how many entries are hashed at once. A processor supports about as many outstanding loads.
-const rehashed = 16
+// rehashBatch is how many entries are hashed at once. A processor supports about as many outstanding loads.
+const rehashBatch = 16
 
 // rehash calls put with each entry of the segment and its hash.
-func (g *Segment) rehash(hashesOf hashes, put func(h uint64, r arena.Ref)) {
-	refs, out := make([]arena.Ref, 0, rehashed), make([]uint64, rehashed)
-	some := func() {
+func (g *Segment) rehash(hashesOf hashFunc, put func(h uint64, r arena.Ref)) {
+	refs, out := make([]arena.Ref, 0, rehashBatch), make([]uint64, rehashBatch)
+	flush := func() {
 		hashesOf(refs, out)
 		for i, r := range refs {
 			put(out[i], r)
@@ -184,11 +184,11 @@ func (g *Segment) rehash(hashesOf hashes, put func(h uint64, r arena.Ref)) {
 		refs = refs[:0]
 	}
 	g.Each(func(r arena.Ref) {
-		if refs = append(refs, r); len(refs) == rehashed {
-			some()
+		if refs = append(refs, r); len(refs) == rehashBatch {
+			flush()
 		}
 	})
-	some()
+	flush()
 }
 
 // following returns the first hash after the segment of a hash, or 0 after the last segment.

@@ -91,7 +91,7 @@ func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)
 // side.
 func (s *Store) hashesOf(refs []arena.Ref, out []uint64) {
 	for _, r := range refs {
-		s.fetched += s.Slab.PrefetchKey(r)
+		s.fetched += s.Slab.Prefetch(r)
 	}
 	for i, r := range refs {
 		out[i] = s.hashOf(r)
