@@ -18,10 +18,10 @@ const (
 		"the network itself keeps unknown clients out.\r\n"
 )
 
-// Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns nil at once if the server
-// has already stopped: a stop may come before the goroutine that serves. Serve owns ln and closes it when the server
-// stops. It retries Accept after an error, except after net.ErrClosed: the caller has closed ln, and Serve returns that
-// error.
+// Serve accepts RESP clients from ln until the server stops, and then returns nil. After a stop
+// it closes ln and returns nil at once, because the goroutine that calls Serve may start late. Serve owns ln and closes
+// it when the server stops. It retries Accept after an error, except after net.ErrClosed: the caller has closed ln, and
+// Serve returns that error.
 func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
 
 // accept passes each connection of ln to welcome. Serve documents the results.

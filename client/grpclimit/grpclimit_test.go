@@ -55,7 +55,7 @@ func serve(t *testing.T, c *client.Client, o grpclimit.Options) grpc_health_v1.H
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
 		srv.Stop()
-		if err := <-ended; err != grpc.ErrServerStopped { // the stop may come before the goroutine
+		if err := <-ended; err != grpc.ErrServerStopped { // Stop may come before Serve
 			require.NoError(t, err)
 		}
 	})
