@@ -56,15 +56,19 @@ func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
 	}
 	l := Limit{Algorithm: FixedWindow, Mode: Forever, Max: 100}
 	do(Op{Code: OpPolicy, Key: []byte("p"), Policy: &PolicyChange{Terms: &Policy{Limits: []PolicyLimit{{Limit: l}}}}})
+	reserve := func(i int) (id string, made bool) {
+		id = fmt.Sprintf("hold-%09d", i)
+		d := do(Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9})
+		if d.Allowed == 0 {
+			require.Equal(t, OutOfMemory, d.Status)
+		}
+		return id, d.Allowed == 1
+	}
 	made, refused := []string{}, 0
 	for refused < 500 {
-		id := fmt.Sprintf("hold-%09d", len(made)+refused)
-		op := Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9}
-		d := do(op)
-		if d.Allowed == 1 {
+		if id, ok := reserve(len(made) + refused); ok {
 			made = append(made, id)
 		} else {
-			require.Equal(t, OutOfMemory, d.Status)
 			refused++
 		}
 	}
@@ -76,8 +80,8 @@ func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
 	require.Greater(t, len(made), 5000)
 	before := table.shards[0].SearchedInVain()
 	for i := range 1000 {
-		admitted, _ := take(i)
-		require.False(t, admitted)
+		_, ok := reserve(len(made) + refused + i)
+		require.False(t, ok)
 	}
 	require.Zero(t, table.shards[0].SearchedInVain()-before)
 	for _, id := range made[:settled] {
