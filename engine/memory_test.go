@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/offheap"
 	"github.com/weir-project/weir/internal/race"
 )
 
-// heldBytes drops a table and returns how many bytes become free on the heap. That must be the bytes that
+// heldBytes drops a table and returns how many bytes become free, on the heap and outside it. That must be the bytes that
 // the table counts, up to a part of them. The memory of a table becomes free some time after a collection.
 func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int64) {
 	live := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
+		return int64(m.HeapAlloc) + offheap.InUse()
 	}
 	counted, full := (*table).MemoryBytes(), live()
 	*table = nil

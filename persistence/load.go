@@ -104,7 +104,6 @@ func itemNumber(key []byte) (uint64, error) {
 // load loads the stored entries into to, except entries that are idle at the given stamp. A reader distributes the
 // blocks by lane to workers. After any error the caller must discard to.
 func (j *journal) load(at engine.Stamp, to Loader, p *Progress) error {
-	defer p.load()()
 	to.Reserve(j.expected())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

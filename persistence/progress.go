@@ -9,21 +9,9 @@ import (
 // Progress tells how far a process has loaded its stored state. Raft groups, which are loaded one after another, share
 // one. Its methods may be called from any goroutine. A nil *Progress keeps nothing.
 type Progress struct {
-	// OnLoad is called when a load begins, and what it returns when that load ends. Loads may overlap. It is set before
-	// the first load; nil: nobody asks.
-	OnLoad func() (ended func())
-
 	began          atomic.Int64 // Unix nanoseconds of the begin of the journal that is being loaded; 0: none
 	expected, read atomic.Int64 // items of this journal
 	bytes, changes atomic.Int64 // of all journals
-}
-
-// load tells that a load begins, until the function that it returns is called.
-func (p *Progress) load() (ended func()) {
-	if p == nil || p.OnLoad == nil {
-		return func() {}
-	}
-	return p.OnLoad()
 }
 
 // begin tells that a journal of so many items is loaded from now on.

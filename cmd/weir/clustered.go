@@ -62,11 +62,7 @@ func (s *serveCmd) openNode(log *slog.Logger, at *ports, traces *tracing.Traces)
 	progress := &persistence.Progress{}
 	defer at.whileLoading(progress)()
 	memory := machineMemory(os.DirFS("/"))
-	limitHeap(memory)
-	collector := watchCollector(progress)
-	if s.clustered() || s.servesEnvoys() {
-		defer collector.most.Store(maxSpareGarbage) // not while the state is loaded
-	}
+	watchCollector(memory)
 	if !s.clustered() {
 		return orNil(persistence.Open(s.nodeOptions(log, memory, progress)))
 	}

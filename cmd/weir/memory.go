@@ -38,7 +38,8 @@ const (
 	// autoPercent of the memory is for limiters. The rest is for connections, for saving and for the system. Without a
 	// bound, the kernel would kill the process after a flood of invented keys, and all limiters would be lost.
 	autoPercent = 75
-	// collectorPercent of the memory is the memory limit of Go's collector (GOMEMLIMIT).
+	// collectorPercent of the memory is for limiters and the heap. Go's collector has a memory limit for the rest of
+	// it (GOMEMLIMIT).
 	collectorPercent = 90
 )
 

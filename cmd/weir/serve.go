@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -308,11 +307,4 @@ func (s *serveCmd) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(os.Stderr, o))
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, o))
-}
-
-// limitHeap gives the collector a memory limit, unless the user did.
-func limitHeap(memory int64) {
-	if os.Getenv("GOMEMLIMIT") == "" && memory > 0 {
-		debug.SetMemoryLimit(memory / 100 * collectorPercent)
-	}
 }

@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"os"
 	"runtime/metrics"
+
+	"github.com/weir-project/weir/internal/offheap"
 )
 
-// ProcessMemory returns the bytes of live objects, as the Go runtime counts them, and the resident set of the process.
-// If the system does not report the resident set, it returns the memory that the runtime holds.
+// ProcessMemory returns the bytes of live objects, as the Go runtime counts them, with the limiters outside its heap,
+// and the resident set of the process. If the system does not report the resident set, it returns the memory that the
+// runtime holds, with the limiters.
 func ProcessMemory() (used, resident uint64) {
 	sample := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(sample)
-	used = sample[0].Value.Uint64()
+	outside := uint64(offheap.InUse())
+	used = sample[0].Value.Uint64() + outside
 	if pages, ok := residentPages(); ok {
 		return used, pages * uint64(os.Getpagesize())
 	}
-	return used, sample[1].Value.Uint64() - sample[2].Value.Uint64()
+	return used, sample[1].Value.Uint64() - sample[2].Value.Uint64() + outside
 }
 
 // residentPages reads the second field of /proc/self/statm on Linux.

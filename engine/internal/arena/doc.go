@@ -1,5 +1,5 @@
-// Package arena keeps byte slots of a few sizes in pages of 16 KiB, so a table of millions of
-// small entries costs the garbage collector a few thousand pointers.
+// Package arena keeps byte slots of a few sizes in pages of 16 KiB, outside the heap that the garbage collector
+// marks.
 //
 // A slab allocates slots, frees them, and reports how many bytes it has. It records changed slots
 // in dirty bits. For compaction, a slab selects sparse pages, and the caller moves their slots

@@ -1,5 +1,7 @@
 package arena
 
+import "github.com/weir-project/weir/internal/offheap"
+
 // Ref is a reference to a slot of a slab: the number of the page in the high bits, and in the lowest wordBits
 // bits the offset in the page, in words of eight bytes. Zero means no slot.
 type Ref = uint32
@@ -39,6 +41,9 @@ type page struct {
 	emptying    bool // compaction empties the page, and Alloc does not use it
 }
 
+// Pages hands out the pages of the slabs of one table.
+type Pages = offheap.Blocks[page]
+
 // Slab is an allocator of small byte slots in pages. A page whose last slot is
 // freed can serve another class. It is not safe for concurrent use.
 type Slab struct {
@@ -50,14 +55,16 @@ type Slab struct {
 	count   [len(slotLens)]int    // by class: pages
 	inUse   int64                 // bytes of slots in use
 	used    *Meter                // bytes of pages
+	source  *Pages
 }
 
-// maxSpare bounds the empty pages that a slab keeps for reuse. It releases further pages to the garbage
-// collector.
+// maxSpare bounds the empty pages that a slab keeps for reuse. It returns further pages to their source.
 const maxSpare = 2
 
-// NewSlab returns a slab without pages. used counts its bytes.
-func NewSlab(used *Meter) Slab { return Slab{pages: make([]*page, 1), used: used} }
+// NewSlab returns a slab without pages, which takes pages from a source. used counts its bytes.
+func NewSlab(source *Pages, used *Meter) Slab {
+	return Slab{pages: make([]*page, 1), used: used, source: source}
+}
 
 // ClassOf returns the smallest class that holds n bytes.
 func ClassOf(n int) uint8 {
@@ -192,7 +199,7 @@ func (s *Slab) emptyPage() uint32 {
 	} else {
 		s.pages = append(s.pages, nil)
 	}
-	s.pages[id] = new(page)
+	s.pages[id] = s.source.Take()
 	s.used.Add(PageBytes)
 	return id
 }
@@ -210,7 +217,7 @@ func (s *Slab) release(id uint32, p *page) {
 	}
 }
 
-// ReturnSpare releases an empty page to the garbage collector. It returns false if the slab keeps none.
+// ReturnSpare returns an empty page to its source. It returns false if the slab keeps none.
 func (s *Slab) ReturnSpare() bool {
 	n := len(s.spare)
 	if n == 0 {
@@ -218,6 +225,7 @@ func (s *Slab) ReturnSpare() bool {
 	}
 	id := s.spare[n-1]
 	s.spare = s.spare[:n-1]
+	s.source.Return(s.pages[id])
 	s.pages[id] = nil
 	s.vacant = append(s.vacant, id)
 	s.used.Add(-PageBytes)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPageSize checks that a page is exactly one allocation class of the runtime, so that no memory is lost.
+// TestPageSize checks that a page of a slab is four pages of most kernels, so that it gives its memory back when it is
+// returned.
 func TestPageSize(t *testing.T) {
 	require.EqualValues(t, 16<<10, unsafe.Sizeof(page{}))
 	require.GreaterOrEqual(t, dirtyBits*WordsPerDirtyBit, pageLen/8)
@@ -31,7 +32,7 @@ func TestSlab(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 4))
-			s := NewSlab(NewMeter())
+			s := NewSlab(new(Pages), NewMeter())
 			slots, marked, listed := map[Ref]byte{}, map[Ref]bool{}, map[uint32]bool{}
 			for wave := range 12 {
 				size, want := 32+rng.IntN(MaxRecord-31), 2_000>>(wave%2*12)

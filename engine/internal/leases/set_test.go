@@ -27,7 +27,7 @@ func TestLeases(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
-			l := &leased{slab: arena.NewSlab(arena.NewMeter()), held: map[string]Lease{}, nowNs: 1e18}
+			l := &leased{slab: arena.NewSlab(new(arena.Pages), arena.NewMeter()), held: map[string]Lease{}, nowNs: 1e18}
 			for range 1_000 {
 				l.step(rng, 1+int(seed)*20)
 				l.check(t, rng)

@@ -50,10 +50,13 @@ func MemberLen(l *rule.Limit) int {
 func BundleLen(nameLen, room int) int { return EntryLen(nameLen, 1+room) }
 
 // SiblingHash returns the hash of a policy's limiter from the hash of its limiter number 0 for the same key, and the
-// reverse. These limiters are in neighbouring groups of one segment. Each group has two of them, with different tags.
+// reverse. These limiters are in nearby groups of one segment. Each group has two of them, with different tags.
 func SiblingHash(h uint64, number int) uint64 {
-	return h ^ uint64(number&1)<<TagShift ^ uint64(number>>1)<<GroupShift
+	return h ^ uint64(number&1)<<TagShift ^ uint64(number>>1)<<siblingShift
 }
+
+// siblingShift is the lowest bit of a hash that always chooses another group.
+const siblingShift = GroupShift + groupBits - 6
 
 // location is where a policy's limiter is in a bundle, or would be.
 type location struct {

@@ -1,19 +1,23 @@
 package store
 
-import "github.com/weir-project/weir/engine/internal/arena"
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/internal/offheap"
+)
 
 // Index finds the slot of an entry by the hash of its key. It is an extendible hash table (Fagin et al., 1979)
 // of fixed-size segments. Each segment is an open-addressed table, probed in groups of eight control bytes at
 // once (the idea of Abseil's Swiss tables). Growing splits one segment, so no insertion ever waits for the
 // whole table to be moved.
 type Index struct {
-	dir   []*Segment // by the leading bits of the hash, 2^depth of them
-	depth uint8
-	used  *arena.Meter // bytes of segments
+	dir    []*Segment // by the leading bits of the hash, 2^depth of them
+	depth  uint8
+	source *offheap.Blocks[Segment]
+	used   *arena.Meter // bytes of segments
 }
 
-func newIndex(used *arena.Meter) Index {
-	x := Index{used: used}
+func newIndex(source *offheap.Blocks[Segment], used *arena.Meter) Index {
+	x := Index{source: source, used: used}
 	x.dir = []*Segment{x.newSegment(0)}
 	return x
 }
@@ -24,7 +28,9 @@ func (x *Index) Reserve(entries int64) {
 	for entries>>depth > segmentLoad*9/10 {
 		depth++
 	}
-	x.used.Add(-x.Bytes())
+	for g := range x.Segments() {
+		x.drop(g)
+	}
 	x.dir, x.depth = make([]*Segment, 1<<depth), depth
 	for i := range x.dir {
 		x.dir[i] = x.newSegment(depth)
@@ -33,7 +39,16 @@ func (x *Index) Reserve(entries int64) {
 
 func (x *Index) newSegment(depth uint8) *Segment {
 	x.used.Add(segmentBytes)
-	return newSegment(depth)
+	g := x.source.Take()
+	g.Depth = depth
+	g.empty()
+	return g
+}
+
+// drop returns the memory of a segment that is no longer in the directory.
+func (x *Index) drop(g *Segment) {
+	x.used.Add(-segmentBytes)
+	x.source.Return(g)
 }
 
 // SegmentOf returns the segment for a hash. The leading bits of the hash choose it.
@@ -64,8 +79,8 @@ func (x *Index) Segments() func(yield func(*Segment) bool) {
 // is none.
 func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGroup, slot int, r arena.Ref) {
 	g := x.SegmentOf(h)
-	for p := startProbe(h); ; p.next() {
-		of = g.at(p.group)
+	for i := startOf(h); ; i = nextOf(i) {
+		of = &g.groups[i]
 		word := of.word()
 		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {
 			slot = firstIn(m)
@@ -87,7 +102,7 @@ type Group struct {
 
 // GroupOf returns the group of a hash. It reads nothing of the group.
 func (x *Index) GroupOf(h uint64) Group {
-	return Group{x.SegmentOf(h).at(startProbe(h).group), tagOf(h)}
+	return Group{&x.SegmentOf(h).groups[startOf(h)], tagOf(h)}
 }
 
 // Read loads the group into the cache. The caller must use the result, or the compiler drops the load.
@@ -137,26 +152,27 @@ func (x *Index) remove(h uint64, of *slotGroup, slot int, hashesOf hashFunc) {
 // a key that comes and goes does not cause both.
 const segmentFew = segmentLoad / 8
 
-// split replaces the segment of h by two segments with its entries.
-func (x *Index) split(h uint64, old *Segment, hashesOf hashFunc) {
-	if old.Depth == x.depth {
+// split moves half of the entries of the segment of h to a new segment.
+func (x *Index) split(h uint64, lower *Segment, hashesOf hashFunc) {
+	if lower.Depth == x.depth {
 		x.double()
 	}
+	old := *lower
 	depth := old.Depth + 1
-	halves := [2]*Segment{x.newSegment(depth), x.newSegment(depth)}
+	halves := [2]*Segment{lower, x.newSegment(depth)}
+	lower.Depth = depth
+	lower.empty()
 	old.rehash(hashesOf, func(eh uint64, r arena.Ref) { halves[eh>>(64-depth)&1].put(eh, r) })
 	x.spread(h, old.Depth, halves[:])
-	x.used.Add(-segmentBytes)
 }
 
-// join replaces two neighbours by one segment with the entries of both.
-func (x *Index) join(h uint64, a, b *Segment, hashesOf hashFunc) {
-	both := x.newSegment(a.Depth - 1)
-	for _, g := range []*Segment{a, b} {
-		g.rehash(hashesOf, both.put)
-	}
-	x.spread(h, both.Depth, []*Segment{both})
-	x.used.Add(-2 * segmentBytes)
+// join moves the entries of a segment to its neighbour.
+func (x *Index) join(h uint64, to, from *Segment, hashesOf hashFunc) {
+	to.Depth--
+	to.sweep(hashesOf)
+	from.rehash(hashesOf, to.put)
+	x.spread(h, to.Depth, []*Segment{to})
+	x.drop(from)
 }
 
 // spread points the directory entries of all hashes that share h's leading depth bits to the given segments, in

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/internal/offheap"
 )
 
 // levels are the amounts of memory at which operations react. Memory is counted in pages, index segments
@@ -46,8 +47,11 @@ func levelsFor(bound int64, full FullPolicy, shards int) levels {
 	return l
 }
 
-// Memory is the memory use of a table, shared by its shards, and its bound.
+// Memory is the memory of a table, shared by its shards, and its bound.
 type Memory struct {
+	pages    arena.Pages
+	segments offheap.Blocks[Segment]
+
 	full    FullPolicy
 	used    atomic.Int64 // bytes of pages, segments and limits
 	evicted atomic.Int64 // entries dropped to free memory

@@ -6,18 +6,19 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// The layout of a segment.
+// The layout of a segment. It has as many groups as fit a page of most kernels.
 const (
 	groupLen      = 8
-	segmentGroups = 64
+	segmentGroups = 102
 	segmentSlots  = segmentGroups * groupLen
 	segmentLoad   = segmentSlots * 7 / 8
-	segmentBytes  = segmentSlots*5 + 128 // as the allocator rounds it
+	segmentBytes  = 4 << 10
 )
 
 // Segment holds the entries whose hashes share their Depth leading bits.
 type Segment struct {
 	groups [segmentGroups]slotGroup
+	_      [segmentBytes - segmentSlots*5 - 6]byte
 	live   uint16
 	dead   uint16 // slots marked gone
 	Depth  uint8
@@ -41,12 +42,6 @@ const (
 	highBits = 0x8080808080808080
 )
 
-func newSegment(depth uint8) *Segment {
-	g := &Segment{Depth: depth}
-	g.empty()
-	return g
-}
-
 // empty marks all slots empty.
 func (g *Segment) empty() {
 	for i := range g.groups {
@@ -55,28 +50,28 @@ func (g *Segment) empty() {
 	g.live, g.dead = 0, 0
 }
 
-// The leading bits of a hash choose the segment, bits 16..22 are the tag, and bits 23..28 choose
+// The leading bits of a hash choose the segment, bits 16..22 are the tag, and bits 23..34 choose
 // the first group. The lowest bits are zero: the engine shifts a hash left by the number of bits
 // that chose the shard.
 const (
 	TagShift   = 16
 	GroupShift = 23
+	groupBits  = 12
 )
 
 func tagOf(h uint64) uint8 { return uint8(h >> TagShift & 0x7f) }
 
-// probe visits the groups of a segment in an order that reaches all of them.
-type probe struct{ group, step uint64 }
-
-func startProbe(h uint64) probe { return probe{group: h >> GroupShift % segmentGroups} }
-
-func (p *probe) next() {
-	p.step++
-	p.group = (p.group + p.step) % segmentGroups
+// startOf returns the first group that may have the entry of a hash. The others follow in their order.
+func startOf(h uint64) int {
+	return int(h >> GroupShift % (1 << groupBits) * segmentGroups >> groupBits)
 }
 
-// at returns the group of a number below segmentGroups.
-func (g *Segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
+func nextOf(group int) int {
+	if group++; group < segmentGroups {
+		return group
+	}
+	return 0
+}
 
 // Prefetch loads what add reads of the segment into the cache. The caller must use the result.
 func (g *Segment) Prefetch() uint64 { return uint64(g.live) }
@@ -110,8 +105,8 @@ func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
 func matchFree(word uint64) uint64 { return word & highBits }
 
 func (g *Segment) put(h uint64, r arena.Ref) {
-	for p := startProbe(h); ; p.next() {
-		x := g.at(p.group)
+	for i := startOf(h); ; i = nextOf(i) {
+		x := &g.groups[i]
 		if m := matchFree(x.word()); m != 0 {
 			i := firstIn(m)
 			if x.ctrl[i] == slotGone {

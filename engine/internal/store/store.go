@@ -75,8 +75,8 @@ func (s *Store) Reset(
 ) {
 	s.memory, s.hashKey, s.onBlock = m, hashKey, onBlock
 	s.Used.CountIn(&m.used)
-	s.Slab = arena.NewSlab(&s.Used)
-	s.Index = newIndex(&s.Used)
+	s.Slab = arena.NewSlab(&m.pages, &s.Used)
+	s.Index = newIndex(&m.segments, &s.Used)
 	s.Limits = newLimitTable(&s.Used)
 	s.compaction, s.shedding = compaction{}, shedding{}
 	s.Wheel = newWheel()

@@ -62,7 +62,7 @@ func TestLog(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 2))
-			l := &logged{slab: arena.NewSlab(arena.NewMeter())}
+			l := &logged{slab: arena.NewSlab(new(arena.Pages), arena.NewMeter())}
 			nowNs := 1 + someSpan(rng, 60)
 			for range 1_000 {
 				l.step(rng, &nowNs, int(seed))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -219,6 +220,7 @@ func (m *FSM) load(id string) error {
 		return err
 	}
 	m.put(table, s.Format)
+	runtime.GC() // the replaced table may be large, and its memory does not press the collector
 	m.commit(s, raftlog.Arrival{Index: s.Index, RawNs: m.Source.MonotonicNs()})
 	m.resetApplied(s.Index)
 	m.Reloaded()

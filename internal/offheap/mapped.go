@@ -1,0 +1,110 @@
+//go:build linux && !race
+
+package offheap
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+const (
+	// Each area of an owner is twice as large as the one before. Only what is written takes memory.
+	firstAreaBytes = 1 << 20
+	maxAreaBytes   = 64 << 20
+)
+
+// Blocks hands out blocks of one type. A T must have no pointers, because the collector does not see them. The zero
+// value has no areas. Its methods are safe for concurrent use.
+//
+// All blocks live as long as what holds the Blocks: the collector finds that it is gone, and the areas are unmapped.
+// Whoever uses a block must hold the Blocks as well.
+type Blocks[T any] struct {
+	mu    sync.Mutex
+	areas *areas
+	rest  []T  // of the newest area
+	free  []*T // returned blocks
+}
+
+// areas are the areas of one owner. They are apart from Blocks, which they outlive.
+type areas struct {
+	mapped [][]byte
+	inUse  int64 // bytes of blocks
+}
+
+// Take returns a block of zeros. It panics if the kernel gives no memory, as the runtime does for its heap.
+func (b *Blocks[T]) Take() *T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.areas == nil {
+		b.areas = &areas{}
+		runtime.AddCleanup(b, (*areas).unmap, b.areas)
+	}
+	b.count(1)
+	if n := len(b.free); n > 0 {
+		t := b.free[n-1]
+		b.free = b.free[:n-1]
+		return t
+	}
+	if len(b.rest) == 0 {
+		b.grow()
+	}
+	t := &b.rest[0]
+	b.rest = b.rest[1:]
+	return t
+}
+
+func (b *Blocks[T]) count(blocks int) {
+	n := int64(blocks * sizeOf[T]())
+	b.areas.inUse += n
+	inUse.Add(n)
+}
+
+func (b *Blocks[T]) grow() {
+	mapped := b.areas.mapped
+	bytes := firstAreaBytes
+	if n := len(mapped); n > 0 {
+		bytes = min(2*len(mapped[n-1]), maxAreaBytes)
+	}
+	area, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		panic(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
+	}
+	// With huge pages, the first byte of one would cost 2 MiB, and the kernel would fill returned blocks again to
+	// make one. A kernel without huge pages refuses the advice.
+	_ = syscall.Madvise(area, syscall.MADV_NOHUGEPAGE)
+	b.areas.mapped = append(mapped, area)
+	b.rest = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(area))), bytes/sizeOf[T]())
+}
+
+// Return takes back a block of this Blocks. The caller must not use it any more. Its memory goes back to the kernel if
+// it fills whole pages of the kernel, and is kept for the next block otherwise.
+func (b *Blocks[T]) Return(t *T) {
+	if !drop(unsafe.Slice((*byte)(unsafe.Pointer(t)), sizeOf[T]())) {
+		*t = *new(T)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(-1)
+	b.free = append(b.free, t)
+}
+
+// drop gives the memory of a block back to the kernel, so that it has zeros when it is used again. It returns false if
+// the block does not fill whole pages: the kernel would round, and take its neighbours. It also does so if the kernel
+// refuses, as it does for locked memory.
+func drop(block []byte) bool {
+	return len(block)%pageBytes == 0 && syscall.Madvise(block, syscall.MADV_DONTNEED) == nil
+}
+
+var pageBytes = syscall.Getpagesize() // 4 KiB, or up to 64 KiB on some kernels for ARM and PowerPC
+
+func (a *areas) unmap() {
+	inUse.Add(-a.inUse)
+	for _, area := range a.mapped {
+		if err := syscall.Munmap(area); err != nil {
+			panic(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
+		}
+	}
+}
