@@ -14,6 +14,9 @@ const (
 	// Each area of an owner is twice as large as the one before. Only what is written takes memory.
 	firstAreaBytes = 1 << 20
 	maxAreaBytes   = 64 << 20
+	// Areas of hugeAreaBytes and more ask for huge pages, of which the last may be in use in part only: 2 MiB, where
+	// the owner has 15 MiB already.
+	hugeAreaBytes = 16 << 20
 )
 
 // Blocks hands out blocks of one type. A T must have no pointers, because the collector does not see them. The zero
@@ -30,8 +33,13 @@ type Blocks[T any] struct {
 
 // areas are the areas of one owner. They are apart from Blocks, which they outlive.
 type areas struct {
-	mapped [][]byte
+	mapped []area
 	inUse  int64 // bytes of blocks
+}
+
+type area struct {
+	bytes []byte
+	huge  bool // the kernel may use huge pages
 }
 
 // Take returns a block of zeros. It panics if the kernel gives no memory, as the runtime does for its heap.
@@ -63,32 +71,53 @@ func (b *Blocks[T]) count(blocks int) {
 }
 
 func (b *Blocks[T]) grow() {
-	mapped := b.areas.mapped
 	bytes := firstAreaBytes
-	if n := len(mapped); n > 0 {
-		bytes = min(2*len(mapped[n-1]), maxAreaBytes)
+	if n := len(b.areas.mapped); n > 0 {
+		bytes = min(2*len(b.areas.mapped[n-1].bytes), maxAreaBytes)
 	}
-	area, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	mapped, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		panic(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
 	}
-	// With huge pages, the first byte of one would cost 2 MiB, and the kernel would fill returned blocks again to
-	// make one. A kernel without huge pages refuses the advice.
-	_ = syscall.Madvise(area, syscall.MADV_NOHUGEPAGE)
-	b.areas.mapped = append(mapped, area)
-	b.rest = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(area))), bytes/sizeOf[T]())
+	a := area{bytes: mapped}
+	a.setHuge(bytes >= hugeAreaBytes)
+	b.areas.mapped = append(b.areas.mapped, a)
+	b.rest = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), bytes/sizeOf[T]())
+}
+
+// setHuge tells the kernel whether to use huge pages, with which a processor finds the blocks of a large table faster.
+// A kernel without huge pages refuses the advice, and nothing is lost.
+func (a *area) setHuge(huge bool) {
+	a.huge = huge
+	advice := syscall.MADV_NOHUGEPAGE
+	if huge {
+		advice = syscall.MADV_HUGEPAGE
+	}
+	_ = syscall.Madvise(a.bytes, advice)
 }
 
 // Return takes back a block of this Blocks. The caller must not use it any more. Its memory goes back to the kernel if
 // it fills whole pages of the kernel, and is kept for the next block otherwise.
 func (b *Blocks[T]) Return(t *T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.areas.keepReturned(uintptr(unsafe.Pointer(t)))
 	if !drop(unsafe.Slice((*byte)(unsafe.Pointer(t)), sizeOf[T]())) {
 		*t = *new(T)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.count(-1)
 	b.free = append(b.free, t)
+}
+
+// keepReturned ends the huge pages of the area of a block that is returned. Those that are in use stay. The kernel
+// would otherwise fill what was returned again, to make a huge page of what is around it.
+func (a *areas) keepReturned(block uintptr) {
+	for i := range a.mapped {
+		of := &a.mapped[i]
+		if of.huge && block-uintptr(unsafe.Pointer(unsafe.SliceData(of.bytes))) < uintptr(len(of.bytes)) {
+			of.setHuge(false)
+		}
+	}
 }
 
 // drop gives the memory of a block back to the kernel, so that it has zeros when it is used again. It returns false if
@@ -103,7 +132,7 @@ var pageBytes = syscall.Getpagesize() // 4 KiB, or up to 64 KiB on some kernels 
 func (a *areas) unmap() {
 	inUse.Add(-a.inUse)
 	for _, area := range a.mapped {
-		if err := syscall.Munmap(area); err != nil {
+		if err := syscall.Munmap(area.bytes); err != nil {
 			panic(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
 		}
 	}
