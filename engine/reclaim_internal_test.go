@@ -58,7 +58,8 @@ func TestATableFullOfHoldsSearchesLittle(t *testing.T) {
 	do(Op{Code: OpPolicy, Key: []byte("p"), Policy: &PolicyChange{Terms: &Policy{Limits: []PolicyLimit{{Limit: l}}}}})
 	reserve := func(i int) (id string, made bool) {
 		id = fmt.Sprintf("hold-%09d", i)
-		d := do(Op{Code: OpReserve, Text: []byte("p"), Key: []byte("key-" + id), ID: []byte(id), Cost: 80, TTLNs: 3600e9})
+		key := []byte("key-" + id)
+		d := do(Op{Code: OpReserve, Text: []byte("p"), Key: key, ID: []byte(id), Cost: 80, TTLNs: 3600e9})
 		if d.Allowed == 0 {
 			require.Equal(t, OutOfMemory, d.Status)
 		}

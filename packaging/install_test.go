@@ -67,7 +67,7 @@ func TestImportTheClient(t *testing.T) {
 		release.Path, "go.uber.org/atomic", "golang.org/x/sys"}, modules)
 	for _, path := range compiled(t, dir, env, "{{.ImportPath}}") {
 		if rest, ours := strings.CutPrefix(path, release.Path+"/"); ours {
-			require.Regexp(t, "^(client|engine|latency|limits$|internal/(clientaddr|millis|quote)$)", rest,
+			require.Regexp(t, "^(client|engine|latency|limits$|internal/(clientaddr|millis|offheap|quote)$)", rest,
 				"the client needs no server")
 		}
 	}

@@ -75,7 +75,8 @@ func (b *Blocks[T]) grow() {
 	if n := len(b.areas.mapped); n > 0 {
 		bytes = min(2*len(b.areas.mapped[n-1].bytes), maxAreaBytes)
 	}
-	mapped, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	const access, kind = syscall.PROT_READ | syscall.PROT_WRITE, syscall.MAP_PRIVATE | syscall.MAP_ANON
+	mapped, err := syscall.Mmap(-1, 0, bytes, access, kind)
 	if err != nil {
 		panic(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
 	}
