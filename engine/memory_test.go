@@ -23,6 +23,7 @@ func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int6
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc) + offheap.InUse()
 	}
+	settle()
 	counted, full := (*table).MemoryBytes(), live()
 	*table = nil
 	require.Eventually(t, func() bool {
@@ -30,6 +31,38 @@ func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int6
 		return math.Abs(float64(held-counted)) <= tolerance*float64(counted)
 	}, 10*time.Second, time.Millisecond, "%d bytes counted", counted)
 	return held
+}
+
+// settle waits until the memory of tables that are gone is unmapped: what a collection finds is cleaned up in order.
+func settle() {
+	type object struct{ _ *int }
+	for range 3 {
+		done := make(chan struct{})
+		runtime.AddCleanup(&object{}, func(done chan struct{}) { close(done) }, done)
+		runtime.GC()
+		<-done
+	}
+}
+
+// TestClearGivesMemoryBack checks that an emptied table gives all its memory back, so that filling and emptying it again
+// takes no more.
+func TestClearGivesMemoryBack(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
+	settle()
+	before := offheap.InUse()
+	table := fill(100_000, engine.Options{})
+	table.Clear()
+	empty := offheap.InUse()
+	require.LessOrEqual(t, empty-before, table.MemoryBytes())
+	for range 3 {
+		for n := range 50_000 {
+			decideOne(table, step{engine.Stamp{NowNs: 1e18}, engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 100), Cost: 50}})
+		}
+		require.Greater(t, offheap.InUse(), empty)
+		table.Clear()
+		require.Equal(t, empty, offheap.InUse())
+	}
+	runtime.KeepAlive(table)
 }
 
 // fill asks n keys of 15 bytes once each.

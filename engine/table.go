@@ -157,7 +157,7 @@ func (t *Table) Clear() {
 	t.events.Renew(true)
 	kept := t.clearEverywhere()
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes() - s.ListBytes())
+		s.Discard()
 		totals, decided := s.Counts, s.decided
 		s.init(t)
 		totals.Entries, totals.Blocked, totals.Elsewhere = s.Counts.Entries, 0, s.Counts.Elsewhere

@@ -26,6 +26,8 @@ const (
 	// leastHeapDen bounds the heap's part of the memory from below, where limiters take nearly all of it: with less
 	// than 1/leastHeapDen, the collector would run without end.
 	leastHeapDen = 16
+	// followEvery is short beside the time in which new keys fill a machine.
+	followEvery = time.Second
 )
 
 // percentFor returns the collector's target for a heap with this many live bytes and this much spare garbage.
@@ -44,32 +46,29 @@ func nextSpare(spare uint64, after time.Duration) uint64 {
 	return spare
 }
 
-// heapTarget is the collector's target and its memory limit, adjusted to the heap after each collection. Only the
-// collector's goroutine uses it once it is watched.
+// heapTarget is the collector's target, adjusted to the heap after each collection. Only the goroutine of cleanups uses
+// it once it is watched.
 type heapTarget struct {
-	adapts  bool // whether percent follows the heap
 	percent int
 	spare   uint64
 	lastAt  time.Time // time of the last collection
-
-	memory int64 // for the heap and what is outside it; 0: no limit
-	limit  int64 // the memory limit in force
 }
 
 func newHeapTarget() *heapTarget {
-	return &heapTarget{adapts: true, percent: 100, spare: spareGarbage, lastAt: time.Now()}
+	return &heapTarget{percent: 100, spare: spareGarbage, lastAt: time.Now()}
 }
 
-// watchCollector starts the adjustment for the life of a process that may use this much memory, 0 for no limit. What
-// the user has set stays as it is.
+// watchCollector adjusts the collector's target and memory limit for the life of a process that may use this much
+// memory, 0 for no limit. What the user has set stays as it is.
 func watchCollector(memory int64) {
-	t := newHeapTarget()
-	t.adapts = os.Getenv("GOGC") == ""
-	if os.Getenv("GOMEMLIMIT") == "" {
-		t.memory = memory / 100 * collectorPercent
+	if os.Getenv("GOGC") == "" {
+		newHeapTarget().watch()
 	}
-	t.bound(0)
-	t.watch()
+	if os.Getenv("GOMEMLIMIT") == "" && memory > 0 {
+		l := &heapLimit{memory: memory / 100 * collectorPercent}
+		l.adjust(0)
+		go l.follow()
+	}
 }
 
 // cycle is an object that the next collection frees. Its pointer field matters: the runtime may put a small object
@@ -81,7 +80,6 @@ func (t *heapTarget) watch() { runtime.AddCleanup(&cycle{}, (*heapTarget).collec
 func (t *heapTarget) collected() {
 	t.note(time.Now())
 	t.adjust()
-	t.bound(offheap.InUse())
 	t.watch()
 }
 
@@ -93,9 +91,6 @@ func (t *heapTarget) note(now time.Time) {
 
 // adjust adjusts the target to the heap that the last collection has left.
 func (t *heapTarget) adjust() {
-	if !t.adapts {
-		return
-	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	if p := percentFor(live[0].Value.Uint64(), t.spare); p != t.percent {
@@ -104,12 +99,25 @@ func (t *heapTarget) adjust() {
 	}
 }
 
-// bound adjusts the memory limit to the bytes outside the heap. A change stops all goroutines for a moment, so it
-// ignores small ones.
-func (t *heapTarget) bound(outside int64) {
-	limit := max(t.memory-outside, t.memory/leastHeapDen)
-	if max(limit-t.limit, t.limit-limit) > t.memory/(4*leastHeapDen) {
-		t.limit = limit
+// heapLimit is the collector's memory limit: what limiters leave of the memory.
+type heapLimit struct {
+	memory int64 // for the heap and the limiters outside it
+	limit  int64 // the limit in force
+}
+
+// follow adjusts the limit every followEvery, for the life of the process. Limiters grow without a collection.
+func (l *heapLimit) follow() {
+	for range time.Tick(followEvery) {
+		l.adjust(offheap.InUse())
+	}
+}
+
+// adjust adjusts the limit to the bytes outside the heap. A change stops all goroutines for a moment, so it ignores
+// small ones.
+func (l *heapLimit) adjust(outside int64) {
+	limit := max(l.memory-outside, l.memory/leastHeapDen)
+	if max(limit-l.limit, l.limit-limit) > l.memory/(4*leastHeapDen) {
+		l.limit = limit
 		debug.SetMemoryLimit(limit)
 	}
 }

@@ -62,15 +62,12 @@ func TestCollectorFollowsTheHeap(t *testing.T) {
 func TestTheHeapMayTakeWhatLimitersLeave(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	const all = 64 << 30
-	h := newHeapTarget()
-	h.bound(0)
-	require.Zero(t, h.limit, "no limit is known")
-	h.memory = all
+	l := &heapLimit{memory: all}
 	for _, c := range []struct{ outside, want int64 }{
 		{0, all}, {1 << 20, all}, {4 << 30, all - 4<<30}, {5 << 30, all - 4<<30}, {all, all / leastHeapDen},
 		{all + 1<<30, all / leastHeapDen}, {1 << 30, all - 1<<30},
 	} {
-		h.bound(c.outside)
+		l.adjust(c.outside)
 		require.Equal(t, c.want, debug.SetMemoryLimit(-1), "%d bytes outside", c.outside)
 	}
 }

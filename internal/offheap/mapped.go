@@ -38,11 +38,12 @@ type areas struct {
 }
 
 type area struct {
-	bytes []byte
-	huge  bool // the kernel may use huge pages
+	bytes   []byte
+	huge    bool // the kernel may use huge pages
+	wasHuge bool // it may have some
 }
 
-// Take returns a block of zeros. It panics if the kernel gives no memory, as the runtime does for its heap.
+// Take returns a block of zeros. The process ends if the kernel gives no memory, as it does when the heap gets none.
 func (b *Blocks[T]) Take() *T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,15 +51,16 @@ func (b *Blocks[T]) Take() *T {
 		b.areas = &areas{}
 		runtime.AddCleanup(b, (*areas).unmap, b.areas)
 	}
-	b.count(1)
 	if n := len(b.free); n > 0 {
 		t := b.free[n-1]
 		b.free = b.free[:n-1]
+		b.count(1)
 		return t
 	}
 	if len(b.rest) == 0 {
 		b.grow()
 	}
+	b.count(1)
 	t := &b.rest[0]
 	b.rest = b.rest[1:]
 	return t
@@ -78,7 +80,7 @@ func (b *Blocks[T]) grow() {
 	const access, kind = syscall.PROT_READ | syscall.PROT_WRITE, syscall.MAP_PRIVATE | syscall.MAP_ANON
 	mapped, err := syscall.Mmap(-1, 0, bytes, access, kind)
 	if err != nil {
-		panic(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
+		end(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
 	}
 	a := area{bytes: mapped}
 	a.setHuge(bytes >= hugeAreaBytes)
@@ -86,10 +88,16 @@ func (b *Blocks[T]) grow() {
 	b.rest = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), bytes/sizeOf[T]())
 }
 
+// end ends the process. A panic of the caller could be recovered, in the middle of an operation.
+func end(why string) {
+	go panic(why)
+	select {}
+}
+
 // setHuge tells the kernel whether to use huge pages, with which a processor finds the blocks of a large table faster.
 // A kernel without huge pages refuses the advice, and nothing is lost.
 func (a *area) setHuge(huge bool) {
-	a.huge = huge
+	a.huge, a.wasHuge = huge, a.wasHuge || huge
 	advice := syscall.MADV_NOHUGEPAGE
 	if huge {
 		advice = syscall.MADV_HUGEPAGE
@@ -102,24 +110,34 @@ func (a *area) setHuge(huge bool) {
 func (b *Blocks[T]) Return(t *T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.areas.keepReturned(uintptr(unsafe.Pointer(t)))
-	if !drop(unsafe.Slice((*byte)(unsafe.Pointer(t)), sizeOf[T]())) {
+	block := unsafe.Slice((*byte)(unsafe.Pointer(t)), sizeOf[T]())
+	b.areas.splitHuge(block)
+	if !drop(block) {
 		*t = *new(T)
 	}
 	b.count(-1)
 	b.free = append(b.free, t)
 }
 
-// keepReturned ends the huge pages of the area of a block that is returned. Those that are in use stay. The kernel
-// would otherwise fill what was returned again, to make a huge page of what is around it.
-func (a *areas) keepReturned(block uintptr) {
+// splitHuge ends the huge pages of the area of a block that is returned. The kernel would otherwise fill what was
+// returned again, to make a huge page of what is around it.
+func (a *areas) splitHuge(block []byte) {
 	for i := range a.mapped {
 		of := &a.mapped[i]
-		if of.huge && block-uintptr(unsafe.Pointer(unsafe.SliceData(of.bytes))) < uintptr(len(of.bytes)) {
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(block))) - uintptr(unsafe.Pointer(unsafe.SliceData(of.bytes)))
+		if !of.wasHuge || at >= uintptr(len(of.bytes)) {
+			continue
+		}
+		if of.huge {
 			of.setHuge(false)
 		}
+		_ = syscall.Madvise(block, madvFree)
 	}
 }
+
+// madvFree is MADV_FREE of Linux. For a part of a huge page it splits the page at once. MADV_DONTNEED alone leaves it
+// whole, and in use, until memory becomes short (madvise_free_huge_pmd and the deferred split queue of Linux 6.18).
+const madvFree = 8
 
 // drop gives the memory of a block back to the kernel, so that it has zeros when it is used again. It returns false if
 // the block does not fill whole pages: the kernel would round, and take its neighbours. It also does so if the kernel
@@ -134,7 +152,7 @@ func (a *areas) unmap() {
 	inUse.Add(-a.inUse)
 	for _, area := range a.mapped {
 		if err := syscall.Munmap(area.bytes); err != nil {
-			panic(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
+			end(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
 		}
 	}
 }

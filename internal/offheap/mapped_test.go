@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -21,23 +22,40 @@ func TestHugePages(t *testing.T) {
 	type block [1 << 20]byte
 	blocks := &offheap.Blocks[block]{}
 	first := blocks.Take()
-	if flags := flagsOf(t, first); !strings.Contains(flags, " nh") && !strings.Contains(flags, " hg") {
+	if flags := mapping(t, first, "VmFlags"); !strings.Contains(flags, " nh") && !strings.Contains(flags, " hg") {
 		t.Skip("the kernel has no huge pages")
 	}
-	require.Contains(t, flagsOf(t, first), " nh")
+	require.Contains(t, mapping(t, first, "VmFlags"), " nh")
 	var last *block
 	for range 40 {
 		last = blocks.Take()
+		for i := 0; i < len(last); i += os.Getpagesize() {
+			last[i] = 1
+		}
 	}
-	require.Contains(t, flagsOf(t, last), " hg")
+	require.Contains(t, mapping(t, last, "VmFlags"), " hg")
+	split, huge := splitPages(t), strings.Fields(mapping(t, last, "AnonHugePages"))[0] != "0"
 	blocks.Return(last)
-	require.Contains(t, flagsOf(t, last), " nh")
+	require.Contains(t, mapping(t, last, "VmFlags"), " nh")
+	if huge {
+		require.Greater(t, splitPages(t), split, "the rest of a huge page must not keep what was returned")
+	}
 	require.Same(t, last, blocks.Take())
 	runtime.KeepAlive(blocks)
 }
 
-// flagsOf returns the kernel's flags of the memory of a block.
-func flagsOf[T any](t *testing.T, block *T) string {
+// splitPages returns how many huge pages the kernel has split.
+func splitPages(t *testing.T) int {
+	counters, err := os.ReadFile("/proc/vmstat")
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(counters), "thp_split_page ")
+	n, err := strconv.Atoi(strings.Fields(text)[0])
+	require.NoError(t, err)
+	return n
+}
+
+// mapping returns what the kernel says in a field about the memory of a block.
+func mapping[T any](t *testing.T, block *T, field string) string {
 	maps, err := os.ReadFile("/proc/self/smaps")
 	require.NoError(t, err)
 	inside := false
@@ -47,8 +65,8 @@ func flagsOf[T any](t *testing.T, block *T) string {
 			at := uintptr(unsafe.Pointer(block))
 			inside = from <= at && at < to
 		}
-		if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && inside {
-			return flags
+		if text, ok := strings.CutPrefix(line, field+":"); ok && inside {
+			return text
 		}
 	}
 	t.Fatal("the block is not mapped")

@@ -232,6 +232,17 @@ func (s *Slab) ReturnSpare() bool {
 	return true
 }
 
+// Discard returns all pages. The slab must not be used any more.
+func (s *Slab) Discard() {
+	for _, p := range s.pages {
+		if p != nil {
+			s.source.Return(p)
+			s.used.Add(-PageBytes)
+		}
+	}
+	s.pages = nil
+}
+
 func (s *Slab) list(id uint32, p *page) {
 	head := s.partial[p.class]
 	p.next, p.prev, p.listed = head, 0, true

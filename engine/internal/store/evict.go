@@ -157,7 +157,10 @@ func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	for range evictTries {
 		s.evictSeed = s.evictSeed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.Index.denserOf(s.evictSeed, bits.RotateLeft64(s.evictSeed, 24)), int(s.evictSeed>>20%segmentSlots)
-		stride := 1 + segmentGroups*int(1+s.evictSeed>>30%(groupLen-1)) // coprime to segmentSlots: it meets every slot
+		stride := int(s.evictSeed>>29%segmentSlots) | 1
+		for stride%3 == 0 || stride%17 == 0 { // it meets every slot without a common divisor
+			stride += 2
+		}
 		for i := 0; i < segmentSlots && seen < evictLook && reads < evictReads; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)
 			if r == 0 {

@@ -28,9 +28,7 @@ func (x *Index) Reserve(entries int64) {
 	for entries>>depth > segmentLoad*9/10 {
 		depth++
 	}
-	for g := range x.Segments() {
-		x.drop(g)
-	}
+	x.discard()
 	x.dir, x.depth = make([]*Segment, 1<<depth), depth
 	for i := range x.dir {
 		x.dir[i] = x.newSegment(depth)
@@ -51,6 +49,14 @@ func (x *Index) drop(g *Segment) {
 	x.source.Return(g)
 }
 
+// discard returns the memory of all segments. Nothing may be looked up any more.
+func (x *Index) discard() {
+	for g := range x.Segments() {
+		x.drop(g)
+	}
+	x.dir = nil
+}
+
 // SegmentOf returns the segment for a hash. The leading bits of the hash choose it.
 func (x *Index) SegmentOf(h uint64) *Segment { return x.dir[h>>(64-x.depth)] }
 
@@ -64,11 +70,13 @@ func (x *Index) denserOf(h, other uint64) *Segment {
 	return a
 }
 
-// Segments iterates over the segments, each once.
+// Segments iterates over the segments, each once. A segment may be dropped while it is visited.
 func (x *Index) Segments() func(yield func(*Segment) bool) {
 	return func(yield func(*Segment) bool) {
-		for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].Depth) {
-			if !yield(x.dir[i]) {
+		for i := 0; i < len(x.dir); {
+			g := x.dir[i]
+			i += 1 << (x.depth - g.Depth)
+			if !yield(g) {
 				return
 			}
 		}
@@ -79,7 +87,7 @@ func (x *Index) Segments() func(yield func(*Segment) bool) {
 // is none.
 func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGroup, slot int, r arena.Ref) {
 	g := x.SegmentOf(h)
-	for i := startOf(h); ; i = nextOf(i) {
+	for i := startOf(h); ; i = nextOf(i, h) {
 		of = &g.groups[i]
 		word := of.word()
 		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {

@@ -181,6 +181,7 @@ func TestIndexReserve(t *testing.T) {
 	const keys = 10_000
 	hashes, rng := map[string]uint64{}, rand.New(rand.NewPCG(5, 6))
 	x := newIndexed(func(key []byte) uint64 { return hashes[string(key)] })
+	x.index.Reserve(2 * keys)
 	x.index.Reserve(keys)
 	reserved := x.index.Bytes()
 	require.Equal(t, reserved, x.index.used.Bytes())

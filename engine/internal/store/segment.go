@@ -50,28 +50,33 @@ func (g *Segment) empty() {
 	g.live, g.dead = 0, 0
 }
 
-// The leading bits of a hash choose the segment, bits 16..22 are the tag, and bits 23..34 choose
-// the first group. The lowest bits are zero: the engine shifts a hash left by the number of bits
+// The leading bits of a hash choose the segment, bits 16..22 are the tag, bits 23..34 choose
+// the first group, and bits 35..37 the step to the others. The lowest bits are zero: the engine shifts a hash left by the number of bits
 // that chose the shard.
 const (
 	TagShift   = 16
 	GroupShift = 23
 	groupBits  = 12
+	stepShift  = GroupShift + groupBits
 )
 
 func tagOf(h uint64) uint8 { return uint8(h >> TagShift & 0x7f) }
 
-// startOf returns the first group that may have the entry of a hash. The others follow in their order.
+// startOf returns the first group that may have the entry of a hash. The others follow in a step of the hash (double
+// hashing), so that full groups do not form long chains.
 func startOf(h uint64) int {
 	return int(h >> GroupShift % (1 << groupBits) * segmentGroups >> groupBits)
 }
 
-func nextOf(group int) int {
-	if group++; group < segmentGroups {
+func nextOf(group int, h uint64) int {
+	if group += int(steps[h>>stepShift%uint64(len(steps))]); group < segmentGroups {
 		return group
 	}
-	return 0
+	return group - segmentGroups
 }
+
+// steps have no divisor in common with segmentGroups, so each reaches all groups.
+var steps = [...]uint8{1, 5, 7, 11, 13, 19, 23, 25}
 
 // Prefetch loads what add reads of the segment into the cache. The caller must use the result.
 func (g *Segment) Prefetch() uint64 { return uint64(g.live) }
@@ -105,7 +110,7 @@ func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
 func matchFree(word uint64) uint64 { return word & highBits }
 
 func (g *Segment) put(h uint64, r arena.Ref) {
-	for i := startOf(h); ; i = nextOf(i) {
+	for i := startOf(h); ; i = nextOf(i, h) {
 		x := &g.groups[i]
 		if m := matchFree(x.word()); m != 0 {
 			i := firstIn(m)

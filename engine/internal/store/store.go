@@ -69,7 +69,14 @@ type counts struct {
 // that reports whether there may be limiters that lag behind.
 func (s *Store) OnCatchUp(catchUp func(c *Cell), lags func() bool) { s.catchUp, s.lags = catchUp, lags }
 
-// Reset makes the store empty. onBlock is called when a block everywhere begins or ends.
+// Discard gives back all memory. Only Reset may follow.
+func (s *Store) Discard() {
+	s.Used.Add(-s.Limits.Bytes() - s.ListBytes())
+	s.Slab.Discard()
+	s.Index.discard()
+}
+
+// Reset makes a new or discarded store empty. onBlock is called when a block everywhere begins or ends.
 func (s *Store) Reset(
 	m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool),
 ) {
