@@ -56,7 +56,8 @@ func TestClearGivesMemoryBack(t *testing.T) {
 	require.LessOrEqual(t, empty-before, table.MemoryBytes())
 	for range 3 {
 		for n := range 50_000 {
-			decideOne(table, step{engine.Stamp{NowNs: 1e18}, engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 100), Cost: 50}})
+			op := engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 100), Cost: 50}
+			decideOne(table, step{engine.Stamp{NowNs: 1e18}, op})
 		}
 		require.Greater(t, offheap.InUse(), empty)
 		table.Clear()

@@ -50,9 +50,9 @@ func (g *Segment) empty() {
 	g.live, g.dead = 0, 0
 }
 
-// The leading bits of a hash choose the segment, bits 16..22 are the tag, bits 23..34 choose
-// the first group, and bits 35..37 the step to the others. The lowest bits are zero: the engine shifts a hash left by the number of bits
-// that chose the shard.
+// The leading bits of a hash choose the segment, bits 16..22 are the tag, bits 23..34 choose the first group, and bits
+// 35..37 the step to the others. The lowest bits are zero: the engine shifts a hash left by the number of bits that
+// chose the shard.
 const (
 	TagShift   = 16
 	GroupShift = 23
