@@ -212,5 +212,7 @@ func (x *Index) Bytes() (n int64) {
 	return n
 }
 
-// IndexBytes is the average number of bytes of the index per entry.
-const IndexBytes = segmentBytes * 4 / (segmentSlots * 3)
+// IndexBytes is the number of bytes of the index per entry: those of a segment that is three quarters full, rounded.
+const IndexBytes = (segmentBytes + usualLoad/2) / usualLoad
+
+const usualLoad = segmentSlots * 3 / 4
