@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/internal/race"
 )
 
-// heldBytes drops a table and returns how many bytes become free, on the heap and outside it. That must be the bytes that
-// the table counts, up to a part of them. The memory of a table becomes free some time after a collection.
+// heldBytes drops a table and returns how many bytes become free, on the heap and outside it. That must be the bytes
+// that the table counts, up to a part of them. The memory of a table becomes free some time after a collection.
 func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int64) {
 	live := func() int64 {
 		runtime.GC()
@@ -23,7 +23,7 @@ func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int6
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc) + offheap.InUse()
 	}
-	settle()
+	awaitCleanups()
 	counted, full := (*table).MemoryBytes(), live()
 	*table = nil
 	require.Eventually(t, func() bool {
@@ -33,8 +33,8 @@ func heldBytes(t *testing.T, table **engine.Table, tolerance float64) (held int6
 	return held
 }
 
-// settle waits until the memory of tables that are gone is unmapped: what a collection finds is cleaned up in order.
-func settle() {
+// awaitCleanups waits until the memory of collected tables is unmapped. Cleanups run in the order of collections.
+func awaitCleanups() {
 	type object struct{ _ *int }
 	for range 3 {
 		done := make(chan struct{})
@@ -44,13 +44,16 @@ func settle() {
 	}
 }
 
-// TestClearGivesMemoryBack checks that an emptied table gives all its memory back, so that filling and emptying it again
-// takes no more.
+// TestClearGivesMemoryBack checks that an emptied table gives all its memory back, so that filling and emptying it
+// again takes no more.
 func TestClearGivesMemoryBack(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
-	settle()
+	awaitCleanups()
 	before := offheap.InUse()
 	table := fill(100_000, engine.Options{})
+	if offheap.InUse() == 0 {
+		t.Skip("pages are objects of the heap on this system")
+	}
 	table.Clear()
 	empty := offheap.InUse()
 	require.LessOrEqual(t, empty-before, table.MemoryBytes())

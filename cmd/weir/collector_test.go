@@ -57,8 +57,8 @@ func TestCollectorFollowsTheHeap(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestTheHeapMayTakeWhatLimitersLeave checks that the memory limit of the collector falls when limiters take memory, but
-// not below a part of the whole, and does not follow every page.
+// TestTheHeapMayTakeWhatLimitersLeave checks that the memory limit of the collector falls when limiters take memory,
+// but not below a part of the whole, and does not follow every page.
 func TestTheHeapMayTakeWhatLimitersLeave(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	const all = 64 << 30
@@ -86,7 +86,7 @@ func TestServersSetTheirCollector(t *testing.T) {
 	require.EqualValues(t, 77, target(startHolding(t, "77", collectedKeys)))
 }
 
-// TestNodesWithALogCollectRarelyUnderLoad checks that a loaded server with a log may keep more garbage than one without,
+// TestNodesWithALogCollectRarelyUnderLoad checks that a loaded server with a log may keep more than the least garbage,
 // in a cluster and alone.
 func TestNodesWithALogCollectRarelyUnderLoad(t *testing.T) {
 	for name, start := range map[string]func() *process{

@@ -23,7 +23,7 @@ const (
 // value has no areas. Its methods are safe for concurrent use.
 //
 // All blocks live as long as what holds the Blocks: the collector finds that it is gone, and the areas are unmapped.
-// Whoever uses a block must hold the Blocks as well.
+// A user of a block must hold the Blocks as well.
 type Blocks[T any] struct {
 	mu    sync.Mutex
 	areas *areas
@@ -80,7 +80,7 @@ func (b *Blocks[T]) grow() {
 	const access, kind = syscall.PROT_READ | syscall.PROT_WRITE, syscall.MAP_PRIVATE | syscall.MAP_ANON
 	mapped, err := syscall.Mmap(-1, 0, bytes, access, kind)
 	if err != nil {
-		end(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
+		endProcess(fmt.Sprintf("no memory for another %d bytes of limiters: %v", bytes, err))
 	}
 	a := area{bytes: mapped}
 	a.setHuge(bytes >= hugeAreaBytes)
@@ -88,8 +88,8 @@ func (b *Blocks[T]) grow() {
 	b.rest = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mapped))), bytes/sizeOf[T]())
 }
 
-// end ends the process. A panic of the caller could be recovered, in the middle of an operation.
-func end(why string) {
+// endProcess cannot be recovered from. A panic of the caller could be recovered, in the middle of an operation.
+func endProcess(why string) {
 	go panic(why)
 	select {}
 }
@@ -152,7 +152,7 @@ func (a *areas) unmap() {
 	inUse.Add(-a.inUse)
 	for _, area := range a.mapped {
 		if err := syscall.Munmap(area.bytes); err != nil {
-			end(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
+			endProcess(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
 		}
 	}
 }

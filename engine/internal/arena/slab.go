@@ -275,6 +275,3 @@ func (s *Slab) SparePages() int { return len(s.spare) }
 
 // PageCount returns the number of pages, including page 0.
 func (s *Slab) PageCount() int { return len(s.pages) - len(s.vacant) }
-
-// Bytes returns the bytes of all pages except page 0.
-func (s *Slab) Bytes() int64 { return int64(s.PageCount()-1) * PageBytes }

@@ -80,16 +80,16 @@ func TestCompactionTakesNoPages(t *testing.T) {
 	for ; s.Slab.HasFreeSlot(EntryLen(50, ShortBucketLen)); added++ {
 		require.EqualValues(t, 9, take(2*added))
 	}
-	pages, free := s.Slab.Bytes(), s.Slab.FreeSlots(class)
+	pages, free := s.Slab.PageCount(), s.Slab.FreeSlots(class)
 	for s.compaction.running {
 		s.compactSome()
 	}
-	require.Equal(t, pages, s.Slab.Bytes())
+	require.Equal(t, pages, s.Slab.PageCount())
 	require.Positive(t, free)
 	for i := range free {
 		require.EqualValues(t, 9, take(2*(added+i)))
 	}
-	require.Equal(t, pages, s.Slab.Bytes(), "free slots on the chosen pages must be used again")
+	require.Equal(t, pages, s.Slab.PageCount(), "free slots on the chosen pages must be used again")
 	for n := 1; n < keys; n += 2 {
 		require.EqualValues(t, 8, take(n), "key %d", n)
 	}

@@ -157,10 +157,7 @@ func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	for range evictTries {
 		s.evictSeed = s.evictSeed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.Index.denserOf(s.evictSeed, bits.RotateLeft64(s.evictSeed, 24)), int(s.evictSeed>>20%segmentSlots)
-		stride := int(s.evictSeed>>29%segmentSlots) | 1
-		for stride%3 == 0 || stride%17 == 0 { // it meets every slot without a common divisor
-			stride += 2
-		}
+		stride := strideFrom(int(s.evictSeed >> 29 % segmentSlots))
 		for i := 0; i < segmentSlots && seen < evictLook && reads < evictReads; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)
 			if r == 0 {
@@ -177,4 +174,13 @@ func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 		}
 	}
 	s.inVain += int64(reads - seen)
+}
+
+// strideFrom returns the first number from n on that has no divisor in common with segmentSlots, which is 16 * 3 * 17.
+// A walk with this stride reaches every slot.
+func strideFrom(n int) int {
+	for n |= 1; n%3 == 0 || n%17 == 0; {
+		n += 2
+	}
+	return n
 }

@@ -204,14 +204,6 @@ func (x *Index) double() {
 	x.depth++
 }
 
-// Bytes returns the bytes of all segments.
-func (x *Index) Bytes() (n int64) {
-	for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].Depth) {
-		n += segmentBytes
-	}
-	return n
-}
-
 // IndexBytes is the number of bytes of the index per entry: those of a segment that is three quarters full, rounded.
 const IndexBytes = (segmentBytes + usualLoad/2) / usualLoad
 

@@ -38,6 +38,36 @@ func TestSegmentSize(t *testing.T) {
 	require.EqualValues(t, segmentBytes, unsafe.Sizeof(Segment{}))
 }
 
+// TestStepsReachAll checks that each step between groups, and each stride of a sample, reaches the whole segment.
+func TestStepsReachAll(t *testing.T) {
+	reached := func(step, size int) int {
+		seen := map[int]bool{}
+		for i := range size {
+			seen[i*step%size] = true
+		}
+		return len(seen)
+	}
+	for _, step := range steps {
+		require.Equal(t, segmentGroups, reached(int(step), segmentGroups), "step %d", step)
+	}
+	for n := range segmentSlots {
+		require.Equal(t, segmentSlots, reached(strideFrom(n), segmentSlots), "stride from %d", n)
+	}
+}
+
+// TestSiblingsShareNoGroup checks that the limiters of a policy for one key begin in one group for each two of them.
+func TestSiblingsShareNoGroup(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 10_000 {
+		h, groups := rng.Uint64(), map[int]bool{}
+		for number := 0; number < rule.MaxPolicyLimits; number += 2 {
+			groups[startOf(SiblingHash(h, number))] = true
+			require.Equal(t, startOf(SiblingHash(h, number)), startOf(SiblingHash(h, number+1)))
+		}
+		require.Len(t, groups, rule.MaxPolicyLimits/2)
+	}
+}
+
 func (x *indexed) hashesOf(refs []arena.Ref, out []uint64) {
 	for i, r := range refs {
 		out[i] = x.hash(Entry(x.slab.At(r)).Key())
@@ -66,6 +96,14 @@ func (x *indexed) remove(i int) {
 	x.keys = x.keys[:len(x.keys)-1]
 }
 
+// bytes returns the bytes of all segments.
+func (x *Index) bytes() (n int64) {
+	for range x.Segments() {
+		n += segmentBytes
+	}
+	return n
+}
+
 // check compares the whole index with the map, and checks its invariants.
 func (x *indexed) check(t *testing.T) {
 	for key, want := range x.refs {
@@ -84,7 +122,7 @@ func (x *indexed) check(t *testing.T) {
 		i += span
 	}
 	require.Len(t, x.refs, total)
-	require.Equal(t, x.index.Bytes(), x.index.used.Bytes())
+	require.Equal(t, x.index.bytes(), x.index.used.Bytes())
 }
 
 func (x *indexed) checkSegment(t *testing.T, g *Segment) (live int) {
@@ -140,7 +178,7 @@ func TestIndex(t *testing.T) {
 					}
 				}
 				x.check(t)
-				require.EqualValues(t, segmentBytes, x.index.Bytes(), "an empty index must be one segment")
+				require.EqualValues(t, segmentBytes, x.index.bytes(), "an empty index must be one segment")
 			}
 		})
 	}
@@ -183,14 +221,14 @@ func TestIndexReserve(t *testing.T) {
 	x := newIndexed(func(key []byte) uint64 { return hashes[string(key)] })
 	x.index.Reserve(2 * keys)
 	x.index.Reserve(keys)
-	reserved := x.index.Bytes()
+	reserved := x.index.bytes()
 	require.Equal(t, reserved, x.index.used.Bytes())
 	for n := range keys {
 		key := fmt.Sprint(n)
 		hashes[key] = rng.Uint64()
 		x.add(key)
 	}
-	require.LessOrEqual(t, x.index.Bytes(), reserved+reserved/8)
+	require.LessOrEqual(t, x.index.bytes(), reserved+reserved/8)
 	for key, want := range x.refs {
 		_, _, r := x.find(key)
 		require.Equal(t, want, r)
