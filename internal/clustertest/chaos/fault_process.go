@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,15 +35,18 @@ func (h hand) pause(ctx context.Context, node int) error {
 	return nil
 }
 
+// wallFlag begins the argument that gives a process a wrong wall clock.
+const wallFlag = "--test-wall-offset="
+
 // stepWall restarts a node with a wrong wall clock, because the clock of a running process cannot be changed. It then
 // makes that node the leader, because only the leader's clock matters. The next restart corrects the clock.
 func (h hand) stepWall(ctx context.Context) error {
-	n, offset := h.Nodes[h.anyone()], wallStep
+	n, offset := h.clockToStep(), wallStep
 	if h.rng.IntN(2) == 0 {
 		offset = -wallStep
 	}
 	n.Process().Kill()
-	if err := n.Start("--test-wall-offset=" + offset.String()); err != nil {
+	if err := n.Start(wallFlag + offset.String()); err != nil {
 		return err
 	}
 	if err := n.AwaitUp(ctx); err != nil {
@@ -50,6 +54,17 @@ func (h hand) stepWall(ctx context.Context) error {
 	}
 	_ = poll(ctx, h.lasts, func() bool { return h.transfer(n.ID) == nil && n.Leads() })
 	return nil
+}
+
+// clockToStep returns the node whose wall clock is wrong already, or a random one. The cluster trusts the wall clocks of
+// a majority after all nodes were down, so never more than one clock is wrong: a restart of all nodes corrects them
+// together, and a majority that was an hour behind would count as an hour that passed.
+func (h hand) clockToStep() *Node {
+	n := h.Nodes[h.anyone()] // always drawn, so that later draws do not depend on the clocks
+	if i := slices.IndexFunc(h.Nodes, (*Node).hasWrongWall); i >= 0 {
+		return h.Nodes[i]
+	}
+	return n
 }
 
 // Roll restarts the nodes one after the other. Each restart waits until the previous node is ready.

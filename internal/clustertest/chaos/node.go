@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,8 +35,9 @@ type Node struct {
 
 	mu      sync.Mutex
 	process *Process
-	excused bool // may end by itself
-	retired bool // must not be started again
+	extra   []string // arguments of the current or last process only
+	excused bool     // may end by itself
+	retired bool     // must not be started again
 }
 
 // Start runs the node with extra arguments, unless it runs already.
@@ -52,8 +54,15 @@ func (n *Node) Start(extra ...string) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.process = p
+	n.process, n.extra = p, extra
 	return nil
+}
+
+// hasWrongWall reports whether the current or last process was started with a wrong wall clock.
+func (n *Node) hasWrongWall() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.extra, func(arg string) bool { return strings.HasPrefix(arg, wallFlag) })
 }
 
 // Process returns the node's current or last process.

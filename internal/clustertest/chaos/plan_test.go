@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -50,5 +51,20 @@ func TestEveryKindIsDone(t *testing.T) {
 func TestGroupsOfTheArguments(t *testing.T) {
 	for args, want := range map[string]int{"": 1, "--groups 4": 4, "--http  --groups=16": 16, "--max-groups=3": 1} {
 		require.Equal(t, want, ClusterConfig{Args: strings.Fields(args)}.Groups(), args)
+	}
+}
+
+// TestOneWallClockIsWrong checks that the fault of the wall clock never makes a second clock wrong. A restart of all
+// nodes would correct both at once, and to a cluster that trusts a majority an hour would have passed.
+func TestOneWallClockIsWrong(t *testing.T) {
+	h := hand{Cluster: &Cluster{Nodes: []*Node{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}}}, rng: rand.New(rand.NewPCG(1, 0))}
+	seen := map[string]bool{}
+	for range 100 {
+		seen[h.clockToStep().ID] = true
+	}
+	require.Len(t, seen, 3)
+	h.Nodes[1].extra = []string{"--test-wall-offset=-1h0m0s"}
+	for range 100 {
+		require.Equal(t, "n2", h.clockToStep().ID)
 	}
 }
