@@ -156,8 +156,9 @@ func (t *Table) Clear() {
 	t.renewPolicies()
 	t.events.Renew(true)
 	kept := t.clearEverywhere()
+	var memory store.Discarded
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.Discard()
+		s.Discard(&memory)
 		totals, decided := s.Counts, s.decided
 		s.init(t)
 		totals.Entries, totals.Blocked, totals.Elsewhere = s.Counts.Entries, 0, s.Counts.Elsewhere
@@ -166,6 +167,7 @@ func (t *Table) Clear() {
 			s.keepBlock(b)
 		}
 	})
+	t.memory.TakeBack(&memory)
 	t.order.cleared()
 }
 

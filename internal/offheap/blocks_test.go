@@ -54,6 +54,35 @@ func requireFilled(t *testing.T, block []byte, with byte) {
 	require.Equal(t, len(block), bytes.Count(block, []byte{with}))
 }
 
+// TestManyBlocksComeBack returns some blocks of several areas at once. The others must keep what was written to them,
+// and the blocks that are taken next must have zeros only.
+func TestManyBlocksComeBack(t *testing.T) {
+	const n = 1024 // blocks of 16 KiB, in areas of 1, 2, 4, 8 and 16 MiB
+	rng := rand.New(rand.NewPCG(3, 4))
+	blocks := &offheap.Blocks[[16 << 10]byte]{}
+	blocks.ReturnAll(nil)
+	kept := map[*[16 << 10]byte]byte{}
+	for _, keep := range []int{0, 1, 50, 0, 99} { // percent
+		var back []*[16 << 10]byte
+		for range n {
+			block, fill := blocks.Take(), byte(1+rng.IntN(255))
+			requireFilled(t, block[:], 0)
+			copy(block[:], bytes.Repeat([]byte{fill}, len(block)))
+			if rng.IntN(100) < keep {
+				kept[block] = fill
+			} else {
+				back = append(back, block)
+			}
+		}
+		rng.Shuffle(len(back), func(i, j int) { back[i], back[j] = back[j], back[i] })
+		blocks.ReturnAll(back)
+		for block, fill := range kept {
+			requireFilled(t, block[:], fill)
+		}
+	}
+	runtime.KeepAlive(blocks)
+}
+
 // TestReturnedBlocksTakeNoMemory checks that blocks which fill pages of the kernel give their memory back one by one,
 // and that the blocks of a collected owner do so together.
 func TestReturnedBlocksTakeNoMemory(t *testing.T) {

@@ -10,3 +10,6 @@ func (*Blocks[T]) Take() *T { return new(T) }
 
 // Return takes back a block. The collector frees it.
 func (*Blocks[T]) Return(*T) {}
+
+// ReturnAll takes back blocks. The collector frees them.
+func (*Blocks[T]) ReturnAll([]*T) {}

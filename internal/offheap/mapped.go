@@ -3,8 +3,10 @@
 package offheap
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -17,6 +19,8 @@ const (
 	// Areas of hugeAreaBytes and more ask for huge pages, of which the last may be in use in part only: 2 MiB, where
 	// the owner has 15 MiB already.
 	hugeAreaBytes = 16 << 20
+	// A chunk is as large as a huge page on most processors, and starts where one may start.
+	chunkBytes = 2 << 20
 )
 
 // Blocks hands out blocks of one type. A T must have no pointers, because the collector does not see them. The zero
@@ -38,9 +42,9 @@ type areas struct {
 }
 
 type area struct {
-	bytes   []byte
-	huge    bool // the kernel may use huge pages
-	wasHuge bool // it may have some
+	bytes []byte
+	huge  bool   // the kernel may use huge pages
+	whole uint64 // bits of the chunks that may be in huge pages
 }
 
 // Take returns a block of zeros. The process ends if the kernel gives no memory, as it does when the heap gets none.
@@ -97,10 +101,10 @@ func endProcess(why string) {
 // setHuge tells the kernel whether to use huge pages, with which a processor finds the blocks of a large table faster.
 // A kernel without huge pages refuses the advice, and nothing is lost.
 func (a *area) setHuge(huge bool) {
-	a.huge, a.wasHuge = huge, a.wasHuge || huge
+	a.huge = huge
 	advice := syscall.MADV_NOHUGEPAGE
 	if huge {
-		advice = syscall.MADV_HUGEPAGE
+		advice, a.whole = syscall.MADV_HUGEPAGE, ^uint64(0)
 	}
 	_ = syscall.Madvise(a.bytes, advice)
 }
@@ -110,46 +114,99 @@ func (a *area) setHuge(huge bool) {
 func (b *Blocks[T]) Return(t *T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	block := unsafe.Slice((*byte)(unsafe.Pointer(t)), sizeOf[T]())
-	b.areas.splitHuge(block)
-	if !drop(block) {
-		*t = *new(T)
-	}
+	b.giveBack(unsafe.Slice(t, 1))
 	b.count(-1)
 	b.free = append(b.free, t)
 }
 
-// splitHuge ends the huge pages of the area of a block that is returned. The kernel would otherwise fill what was
-// returned again, to make a huge page of what is around it.
-func (a *areas) splitHuge(block []byte) {
-	for i := range a.mapped {
-		of := &a.mapped[i]
-		at := uintptr(unsafe.Pointer(unsafe.SliceData(block))) - uintptr(unsafe.Pointer(unsafe.SliceData(of.bytes)))
-		if !of.wasHuge || at >= uintptr(len(of.bytes)) {
-			continue
+// ReturnAll is Return of many blocks. Those that are side by side go back to the kernel together. It sorts the slice.
+func (b *Blocks[T]) ReturnAll(blocks []*T) {
+	if len(blocks) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.SortFunc(blocks, func(x, y *T) int { return cmp.Compare(addressOf(x), addressOf(y)) })
+	for i := 0; i < len(blocks); {
+		n := 1
+		for i+n < len(blocks) && addressOf(blocks[i+n]) == addressOf(blocks[i])+uintptr(n*sizeOf[T]()) {
+			n++
 		}
-		if of.huge {
-			of.setHuge(false)
-		}
-		_ = syscall.Madvise(block, madvFree)
+		b.giveBack(unsafe.Slice(blocks[i], n))
+		i += n
+	}
+	b.count(-len(blocks))
+	slices.Reverse(blocks) // the next ones taken are side by side
+	b.free = append(b.free, blocks...)
+}
+
+func addressOf[T any](t *T) uintptr { return uintptr(unsafe.Pointer(t)) }
+
+// giveBack fills blocks that are side by side with zeros. It gives their memory to the kernel, unless the kernel
+// refuses, as it does for locked memory. Blocks that do not fill whole pages stay: the kernel would round, and take
+// others.
+func (b *Blocks[T]) giveBack(blocks []T) {
+	bytes := bytesOf(blocks)
+	if len(bytes)%pageBytes != 0 {
+		clear(blocks)
+		return
+	}
+	for i := range b.areas.mapped {
+		b.areas.mapped[i].unHuge(span(bytes), span(bytesOf(b.rest)))
+	}
+	if syscall.Madvise(bytes, syscall.MADV_DONTNEED) != nil {
+		clear(blocks)
 	}
 }
+
+func bytesOf[T any](blocks []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(blocks))), len(blocks)*sizeOf[T]())
+}
+
+// A run is a range of addresses.
+type run struct{ from, to uintptr }
+
+func span(bytes []byte) run {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
+	return run{from, from + uintptr(len(bytes))}
+}
+
+// unHuge ends the huge pages of an area to which some of its blocks come back. The kernel would otherwise fill what
+// came back again, to make a huge page of what is around it. An area to which all blocks come back at once may have
+// huge pages again. rest is the part of the newest area that was never in use.
+func (a *area) unHuge(back, rest run) {
+	all := span(a.bytes)
+	if rest.from == back.to && rest.to == all.to {
+		back.to = rest.to
+	}
+	back = run{max(back.from, all.from), min(back.to, all.to)}
+	switch {
+	case back.from >= back.to:
+	case back == all:
+		a.setHuge(len(a.bytes) >= hugeAreaBytes)
+	default:
+		if a.huge {
+			a.setHuge(false)
+		}
+		first, end := all.chunk(back.from), all.chunk(back.to-1)+1
+		if chunks := uint64(1)<<end - uint64(1)<<first; a.whole&chunks != 0 {
+			a.whole &^= chunks
+			_ = syscall.Madvise(a.bytes[back.from-all.from:back.to-all.from], madvFree)
+		}
+	}
+}
+
+// chunk returns the number of the chunk of an address in the run.
+func (r run) chunk(at uintptr) int { return int(at/chunkBytes - r.from/chunkBytes) }
 
 // madvFree is MADV_FREE of Linux. For a part of a huge page it splits the page at once. MADV_DONTNEED alone leaves it
 // whole, and in use, until memory becomes short (madvise_free_huge_pmd and the deferred split queue of Linux 6.18).
 const madvFree = 8
 
-// drop gives the memory of a block back to the kernel, so that it has zeros when it is used again. It returns false if
-// the block does not fill whole pages: the kernel would round, and take its neighbours. It also does so if the kernel
-// refuses, as it does for locked memory.
-func drop(block []byte) bool {
-	return len(block)%pageBytes == 0 && syscall.Madvise(block, syscall.MADV_DONTNEED) == nil
-}
-
 var pageBytes = syscall.Getpagesize() // 4 KiB, or up to 64 KiB on some kernels for ARM and PowerPC
 
 func (a *areas) unmap() {
-	inUse.Add(-a.inUse)
+	defer inUse.Add(-a.inUse)
 	for _, area := range a.mapped {
 		if err := syscall.Munmap(area.bytes); err != nil {
 			endProcess(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))

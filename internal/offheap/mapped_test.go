@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +42,35 @@ func TestHugePages(t *testing.T) {
 		require.Greater(t, splitPages(t), split, "the rest of a huge page must not keep what was returned")
 	}
 	require.Same(t, last, blocks.Take())
+	runtime.KeepAlive(blocks)
+}
+
+// TestEmptyAreasKeepHugePages checks that an area whose blocks come back together may still have huge pages, although a
+// part of it was never in use, and that another area, of which one block came back before, may not.
+func TestEmptyAreasKeepHugePages(t *testing.T) {
+	type block [64 << 10]byte
+	requireCollected(t) // owners of other tests
+	before := resident(t)
+	blocks := &offheap.Blocks[block]{}
+	var all []*block
+	for range 50 << 20 / len(block{}) { // areas of 1, 2, 4, 8 and 16 MiB, and 19 of 32 MiB
+		b := blocks.Take()
+		for i := 0; i < len(b); i += os.Getpagesize() {
+			b[i] = 1
+		}
+		all = append(all, b)
+	}
+	middle := len(all) / 2
+	alone, last := all[middle], all[len(all)-1]
+	if !strings.Contains(mapping(t, last, "VmFlags"), " hg") {
+		t.Skip("the kernel has no huge pages")
+	}
+	blocks.Return(alone)
+	require.Contains(t, mapping(t, alone, "VmFlags"), " nh")
+	blocks.ReturnAll(slices.Delete(all, middle, middle+1))
+	require.Contains(t, mapping(t, alone, "VmFlags"), " nh")
+	require.Contains(t, mapping(t, last, "VmFlags"), " hg")
+	require.Less(t, resident(t)-before, int64(8<<20))
 	runtime.KeepAlive(blocks)
 }
 

@@ -232,11 +232,14 @@ func (s *Slab) ReturnSpare() bool {
 	return true
 }
 
-// Discard returns all pages. The slab must not be used any more.
-func (s *Slab) Discard() {
+// Batch is pages that go back to their source together.
+type Batch []*page
+
+// Discard adds all pages to a batch. The slab must not be used any more.
+func (s *Slab) Discard(to *Batch) {
 	for _, p := range s.pages {
 		if p != nil {
-			s.source.Return(p)
+			*to = append(*to, p)
 			s.used.Add(-PageBytes)
 		}
 	}

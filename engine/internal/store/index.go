@@ -28,7 +28,9 @@ func (x *Index) Reserve(entries int64) {
 	for entries>>depth > segmentLoad*9/10 {
 		depth++
 	}
-	x.discard()
+	for g := range x.Segments() {
+		x.drop(g)
+	}
 	x.dir, x.depth = make([]*Segment, 1<<depth), depth
 	for i := range x.dir {
 		x.dir[i] = x.newSegment(depth)
@@ -49,12 +51,14 @@ func (x *Index) drop(g *Segment) {
 	x.source.Return(g)
 }
 
-// discard returns the memory of all segments. Nothing may be looked up any more.
-func (x *Index) discard() {
+// discard adds all segments to a batch. Nothing may be looked up any more.
+func (x *Index) discard(to []*Segment) []*Segment {
 	for g := range x.Segments() {
-		x.drop(g)
+		x.used.Add(-segmentBytes)
+		to = append(to, g)
 	}
 	x.dir = nil
+	return to
 }
 
 // SegmentOf returns the segment for a hash. The leading bits of the hash choose it.

@@ -76,6 +76,12 @@ func (m *Memory) SetHigh(high, urgent int64) {
 	m.urgent.Store(urgent)
 }
 
+// TakeBack takes back the memory of discarded stores.
+func (m *Memory) TakeBack(d *Discarded) {
+	m.pages.ReturnAll(d.pages)
+	m.segments.ReturnAll(d.segments)
+}
+
 // Used returns the counter of the bytes in use.
 func (m *Memory) Used() *atomic.Int64 { return &m.used }
 

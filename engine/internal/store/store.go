@@ -69,11 +69,18 @@ type counts struct {
 // that reports whether there may be limiters that lag behind.
 func (s *Store) OnCatchUp(catchUp func(c *Cell), lags func() bool) { s.catchUp, s.lags = catchUp, lags }
 
-// Discard gives back all memory. Only Reset may follow.
-func (s *Store) Discard() {
+// Discarded is the memory of discarded stores. Memory.TakeBack takes it back at once, because the blocks beside those
+// of one store belong to others.
+type Discarded struct {
+	pages    arena.Batch
+	segments []*Segment
+}
+
+// Discard ends the use of all memory. Only Reset may follow.
+func (s *Store) Discard(to *Discarded) {
 	s.Used.Add(-s.Limits.Bytes() - s.ListBytes())
-	s.Slab.Discard()
-	s.Index.discard()
+	s.Slab.Discard(&to.pages)
+	to.segments = s.Index.discard(to.segments)
 }
 
 // Reset makes a new or discarded store empty. onBlock is called when a block everywhere begins or ends.
