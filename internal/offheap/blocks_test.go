@@ -83,6 +83,26 @@ func TestManyBlocksComeBack(t *testing.T) {
 	runtime.KeepAlive(blocks)
 }
 
+func TestListOfBlocks(t *testing.T) {
+	blocks := &offheap.Blocks[small]{}
+	list, want := offheap.NewList[small](3), make([]*small, 3)
+	for i := range 100 {
+		block := blocks.Take()
+		list.Append(block)
+		want = append(want, block)
+		list.Set(i, block)
+		want[i] = block
+	}
+	list.Set(1, nil)
+	want[1] = nil
+	runtime.GC()
+	require.Equal(t, len(want), list.Len())
+	for i, block := range want {
+		require.Same(t, block, list.At(i))
+	}
+	runtime.KeepAlive(blocks)
+}
+
 // TestReturnedBlocksTakeNoMemory checks that blocks which fill pages of the kernel give their memory back one by one,
 // and that the blocks of a collected owner do so together.
 func TestReturnedBlocksTakeNoMemory(t *testing.T) {

@@ -13,3 +13,21 @@ func (*Blocks[T]) Return(*T) {}
 
 // ReturnAll takes back blocks. The collector frees them.
 func (*Blocks[T]) ReturnAll([]*T) {}
+
+// List is a list of blocks. The zero value is empty.
+type List[T any] struct{ at []*T }
+
+// NewList returns a list of n times nil.
+func NewList[T any](n int) List[T] { return List[T]{make([]*T, n)} }
+
+// Len returns the number of blocks.
+func (l *List[T]) Len() int { return len(l.at) }
+
+// At returns a block by its number.
+func (l *List[T]) At(i int) *T { return l.at[i] }
+
+// Set replaces a block.
+func (l *List[T]) Set(i int, t *T) { l.at[i] = t }
+
+// Append adds a block at the end.
+func (l *List[T]) Append(t *T) { l.at = append(l.at, t) }

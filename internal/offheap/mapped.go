@@ -31,8 +31,8 @@ const (
 type Blocks[T any] struct {
 	mu    sync.Mutex
 	areas *areas
-	rest  []T  // of the newest area
-	free  []*T // returned blocks
+	rest  []T     // of the newest area
+	free  List[T] // returned blocks
 }
 
 // areas are the areas of one owner. They are apart from Blocks, which they outlive.
@@ -55,11 +55,9 @@ func (b *Blocks[T]) Take() *T {
 		b.areas = &areas{}
 		runtime.AddCleanup(b, (*areas).unmap, b.areas)
 	}
-	if n := len(b.free); n > 0 {
-		t := b.free[n-1]
-		b.free = b.free[:n-1]
+	if b.free.Len() > 0 {
 		b.count(1)
-		return t
+		return b.free.Pop()
 	}
 	if len(b.rest) == 0 {
 		b.grow()
@@ -116,7 +114,7 @@ func (b *Blocks[T]) Return(t *T) {
 	defer b.mu.Unlock()
 	b.giveBack(unsafe.Slice(t, 1))
 	b.count(-1)
-	b.free = append(b.free, t)
+	b.free.Append(t)
 }
 
 // ReturnAll is Return of many blocks. Those that are side by side go back to the kernel together. It sorts the slice.
@@ -136,8 +134,9 @@ func (b *Blocks[T]) ReturnAll(blocks []*T) {
 		i += n
 	}
 	b.count(-len(blocks))
-	slices.Reverse(blocks) // the next ones taken are side by side
-	b.free = append(b.free, blocks...)
+	for _, t := range slices.Backward(blocks) { // the next ones taken are side by side
+		b.free.Append(t)
+	}
 }
 
 func addressOf[T any](t *T) uintptr { return uintptr(unsafe.Pointer(t)) }
@@ -212,4 +211,31 @@ func (a *areas) unmap() {
 			endProcess(fmt.Sprintf("an area of limiters cannot be unmapped: %v", err))
 		}
 	}
+}
+
+// List is a list of blocks. The collector does not look into it: it would search the heap for each block, in vain. The
+// zero value is empty.
+type List[T any] struct{ at []uintptr }
+
+// NewList returns a list of n times nil.
+func NewList[T any](n int) List[T] { return List[T]{make([]uintptr, n)} }
+
+// Len returns the number of blocks.
+func (l *List[T]) Len() int { return len(l.at) }
+
+// At returns a block by its number.
+func (l *List[T]) At(i int) *T { return *(**T)(unsafe.Pointer(&l.at[i])) }
+
+// Set replaces a block.
+func (l *List[T]) Set(i int, t *T) { l.at[i] = addressOf(t) }
+
+// Append adds a block at the end.
+func (l *List[T]) Append(t *T) { l.at = append(l.at, addressOf(t)) }
+
+// Pop removes the last block and returns it.
+func (l *List[T]) Pop() *T {
+	last := len(l.at) - 1
+	t := l.At(last)
+	l.at = l.at[:last]
+	return t
 }

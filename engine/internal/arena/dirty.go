@@ -57,7 +57,7 @@ func (p *page) prefetchDirty(n int) (sum uint64) {
 // the page. The caller then adds the page to its list of pages with dirty bits.
 func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
 	page = r >> wordBits
-	p, i := s.pages[page], uint16(r&(1<<wordBits-1))/WordsPerDirtyBit
+	p, i := s.page(page), uint16(r&(1<<wordBits-1))/WordsPerDirtyBit
 	p.dirty[i/64] |= 1 << (i % 64)
 	first = !p.listedDirty
 	p.listedDirty = true
@@ -66,12 +66,12 @@ func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
 
 // IsDirty reports whether the entry in a slot changed.
 func (s *Slab) IsDirty(r Ref) bool {
-	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
+	return s.page(r >> wordBits).isDirty(uint16(r & (1<<wordBits - 1)))
 }
 
 // PopDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit or was freed.
 func (s *Slab) PopDirty(page uint32) Ref {
-	p := s.pages[page]
+	p := s.page(page)
 	if p == nil {
 		return 0
 	}
@@ -84,14 +84,14 @@ func (s *Slab) PopDirty(page uint32) Ref {
 
 // HasDirty reports whether a page may have dirty bits.
 func (s *Slab) HasDirty(page uint32) bool {
-	p := s.pages[page]
+	p := s.page(page)
 	return p != nil && p.listedDirty
 }
 
 // PrefetchDirty reads the bytes that encoding needs of the next n changed entries of a page. The result only
 // keeps the compiler from dropping the reads.
 func (s *Slab) PrefetchDirty(page uint32, n int) uint64 {
-	if p := s.pages[page]; p != nil {
+	if p := s.page(page); p != nil {
 		return p.prefetchDirty(n)
 	}
 	return 0

@@ -33,13 +33,13 @@ func perPage(class uint8) int { return pageLen / int(slotLens[class]) }
 // slots, and appends their numbers to list.
 func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 	from := len(list)
-	for id := s.partial[class]; id != 0; id = s.pages[id].next {
+	for id := s.partial[class]; id != 0; id = s.page(id).next {
 		list = append(list, id)
 	}
-	slices.SortFunc(list[from:], func(a, b uint32) int { return cmp.Compare(s.pages[a].live, s.pages[b].live) })
+	slices.SortFunc(list[from:], func(a, b uint32) int { return cmp.Compare(s.page(a).live, s.page(b).live) })
 	list = list[:min(from+n, len(list))]
 	for _, id := range list[from:] {
-		p := s.pages[id]
+		p := s.page(id)
 		s.unlist(id, p)
 		p.emptying = true
 	}
@@ -49,7 +49,7 @@ func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 // KeepPages returns pages that could not be emptied to their class.
 func (s *Slab) KeepPages(pages []uint32) {
 	for _, id := range pages {
-		if p := s.pages[id]; p != nil && p.emptying {
+		if p := s.page(id); p != nil && p.emptying {
 			p.emptying = false
 			s.list(id, p)
 		}
@@ -57,7 +57,7 @@ func (s *Slab) KeepPages(pages []uint32) {
 }
 
 // BeingEmptied reports whether a slot is on a page that is being emptied.
-func (s *Slab) BeingEmptied(r Ref) bool { return s.pages[r>>wordBits].emptying }
+func (s *Slab) BeingEmptied(r Ref) bool { return s.page(r >> wordBits).emptying }
 
 // MoveSlot copies a slot to a free slot of its class and returns that slot, or 0 if there is none.
 func (s *Slab) MoveSlot(from Ref) (to Ref) {
@@ -93,7 +93,7 @@ func (s *Slab) ChainBytes(r Ref) (n int) {
 func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	head = first
 	for r := first; r != 0; {
-		if s.pages[r>>wordBits].emptying {
+		if s.page(r >> wordBits).emptying {
 			if to := s.MoveSlot(r); to != 0 {
 				s.Free(r)
 				if r = to; tail == 0 {
@@ -109,7 +109,7 @@ func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 }
 
 // ClassAt returns the class of a slot.
-func (s *Slab) ClassAt(r Ref) uint8 { return s.pages[r>>wordBits].class }
+func (s *Slab) ClassAt(r Ref) uint8 { return s.page(r >> wordBits).class }
 
 // ChainUses reports whether one of the first most blocks of a chain is a slot of a class.
 func (s *Slab) ChainUses(r Ref, class uint8, most int) bool {

@@ -47,7 +47,7 @@ type Pages = offheap.Blocks[page]
 // Slab is an allocator of small byte slots in pages. A page whose last slot is
 // freed can serve another class. It is not safe for concurrent use.
 type Slab struct {
-	pages   []*page               // by number; number 0 is never used, so that Ref 0 means no slot
+	pages   offheap.List[page]    // by number; number 0 is never used, so that Ref 0 means no slot
 	spare   []uint32              // numbers of empty pages kept for reuse
 	vacant  []uint32              // numbers without a page
 	partial [len(slotLens)]uint32 // by class: first page with free slots, 0 for none
@@ -63,7 +63,7 @@ const maxSpare = 2
 
 // NewSlab returns a slab without pages, which takes pages from a source. used counts its bytes.
 func NewSlab(source *Pages, used *Meter) Slab {
-	return Slab{pages: make([]*page, 1), used: used, source: source}
+	return Slab{pages: offheap.NewList[page](1), used: used, source: source}
 }
 
 // ClassOf returns the smallest class that holds n bytes.
@@ -91,7 +91,7 @@ func (s *Slab) Alloc(n int) Ref {
 	if id == 0 {
 		id = s.newPage(class)
 	}
-	p := s.pages[id]
+	p := s.page(id)
 	word := p.freed
 	if word != noWord {
 		p.freed = le.Uint16(p.data[int(word)*8:])
@@ -115,7 +115,7 @@ func (p *page) hasFresh() bool {
 // Free frees a slot.
 func (s *Slab) Free(r Ref) {
 	id, word := r>>wordBits, uint16(r&(1<<wordBits-1))
-	p := s.pages[id]
+	p := s.page(id)
 	p.clearDirty(word)
 	le.PutUint16(p.data[int(word)*8:], p.freed)
 	p.freed = word
@@ -133,7 +133,7 @@ func (s *Slab) Free(r Ref) {
 // At returns the bytes from the slot's first byte on. The slice extends beyond the slot. The caller knows the
 // end from the content, or from Len.
 func (s *Slab) At(r Ref) []byte {
-	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
+	return s.page(r >> wordBits).data[int(r&(1<<wordBits-1))*8:]
 }
 
 // fetchedBytes is an offset in the second cache line of an entry, in which most entries have their state.
@@ -142,13 +142,13 @@ const fetchedBytes = 36
 // Prefetch reads the parts of a slot that a decision needs: its first bytes, its state, and its dirty bit, which
 // is elsewhere on the page. The result only keeps the compiler from dropping the reads.
 func (s *Slab) Prefetch(r Ref) uint64 {
-	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
+	p, word := s.page(r>>wordBits), uint16(r&(1<<wordBits-1))
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
 }
 
 // PrefetchBehind reads the part of a slot behind what Prefetch reads, up to n bytes.
 func (s *Slab) PrefetchBehind(r Ref, n int) (sum uint64) {
-	return s.pages[r>>wordBits].prefetchBehind(uint16(r&(1<<wordBits-1)), n)
+	return s.page(r>>wordBits).prefetchBehind(uint16(r&(1<<wordBits-1)), n)
 }
 
 func (p *page) prefetchBehind(word uint16, n int) (sum uint64) {
@@ -172,12 +172,14 @@ func (p *page) prefetch(word uint16) uint64 {
 func (s *Slab) slot(r Ref) []byte { return s.At(r)[:s.Len(r)] }
 
 // Len returns the slot's size in bytes.
-func (s *Slab) Len(r Ref) int { return int(slotLens[s.pages[r>>wordBits].class]) }
+func (s *Slab) Len(r Ref) int { return int(slotLens[s.page(r>>wordBits).class]) }
+
+func (s *Slab) page(id uint32) *page { return s.pages.At(int(id)) }
 
 // newPage prepares an empty page for a class and lists it.
 func (s *Slab) newPage(class uint8) uint32 {
 	id := s.emptyPage()
-	p := s.pages[id]
+	p := s.page(id)
 	p.class, p.live, p.fresh, p.freed = class, 0, 0, noWord
 	s.count[class]++
 	s.list(id, p)
@@ -191,15 +193,15 @@ func (s *Slab) emptyPage() uint32 {
 		s.spare = s.spare[:n-1]
 		return id
 	}
-	id := uint32(len(s.pages))
+	id := uint32(s.pages.Len())
 	if n := len(s.vacant); n > 0 {
 		id, s.vacant = s.vacant[n-1], s.vacant[:n-1]
 	} else if id == maxPages {
 		panic("engine: more than 16 GiB in one shard; use more shards")
 	} else {
-		s.pages = append(s.pages, nil)
+		s.pages.Append(nil)
 	}
-	s.pages[id] = s.source.Take()
+	s.pages.Set(int(id), s.source.Take())
 	s.used.Add(PageBytes)
 	return id
 }
@@ -225,8 +227,8 @@ func (s *Slab) ReturnSpare() bool {
 	}
 	id := s.spare[n-1]
 	s.spare = s.spare[:n-1]
-	s.source.Return(s.pages[id])
-	s.pages[id] = nil
+	s.source.Return(s.page(id))
+	s.pages.Set(int(id), nil)
 	s.vacant = append(s.vacant, id)
 	s.used.Add(-PageBytes)
 	return true
@@ -237,30 +239,30 @@ type Batch []*page
 
 // Discard adds all pages to a batch. The slab must not be used any more.
 func (s *Slab) Discard(to *Batch) {
-	for _, p := range s.pages {
-		if p != nil {
+	for i := range s.pages.Len() {
+		if p := s.pages.At(i); p != nil {
 			*to = append(*to, p)
 			s.used.Add(-PageBytes)
 		}
 	}
-	s.pages = nil
+	s.pages = offheap.List[page]{}
 }
 
 func (s *Slab) list(id uint32, p *page) {
 	head := s.partial[p.class]
 	p.next, p.prev, p.listed = head, 0, true
 	if head != 0 {
-		s.pages[head].prev = id
+		s.page(head).prev = id
 	}
 	s.partial[p.class] = id
 }
 
 func (s *Slab) unlist(id uint32, p *page) {
 	if p.next != 0 {
-		s.pages[p.next].prev = p.prev
+		s.page(p.next).prev = p.prev
 	}
 	if p.prev != 0 {
-		s.pages[p.prev].next = p.next
+		s.page(p.prev).next = p.next
 	} else {
 		s.partial[p.class] = p.next
 	}
@@ -277,4 +279,4 @@ func (s *Slab) PagesOf(class uint8) int { return s.count[class] }
 func (s *Slab) SparePages() int { return len(s.spare) }
 
 // PageCount returns the number of pages, including page 0.
-func (s *Slab) PageCount() int { return len(s.pages) - len(s.vacant) }
+func (s *Slab) PageCount() int { return s.pages.Len() - len(s.vacant) }

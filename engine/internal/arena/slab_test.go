@@ -80,7 +80,7 @@ func fillSlot(b []byte, fill byte) {
 func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]bool) {
 	met := map[Ref]bool{}
 	for id := range listed {
-		for p := s.pages[id]; p != nil; {
+		for p := s.page(id); p != nil; {
 			word, ok := p.popDirty()
 			if !ok {
 				break
@@ -95,8 +95,8 @@ func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]boo
 
 // slots returns the number of used slots in a slab.
 func (s *Slab) slots() (n int) {
-	for _, p := range s.pages {
-		if p != nil {
+	for i := range s.pages.Len() {
+		if p := s.pages.At(i); p != nil {
 			n += int(p.live)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // once (the idea of Abseil's Swiss tables). Growing splits one segment, so no insertion ever waits for the
 // whole table to be moved.
 type Index struct {
-	dir    []*Segment // by the leading bits of the hash, 2^depth of them
+	dir    offheap.List[Segment] // by the leading bits of the hash, 2^depth of them
 	depth  uint8
 	source *offheap.Blocks[Segment]
 	used   *arena.Meter // bytes of segments
@@ -18,7 +18,7 @@ type Index struct {
 
 func newIndex(source *offheap.Blocks[Segment], used *arena.Meter) Index {
 	x := Index{source: source, used: used}
-	x.dir = []*Segment{x.newSegment(0)}
+	x.dir.Append(x.newSegment(0))
 	return x
 }
 
@@ -31,9 +31,9 @@ func (x *Index) Reserve(entries int64) {
 	for g := range x.Segments() {
 		x.drop(g)
 	}
-	x.dir, x.depth = make([]*Segment, 1<<depth), depth
-	for i := range x.dir {
-		x.dir[i] = x.newSegment(depth)
+	x.dir, x.depth = offheap.NewList[Segment](1<<depth), depth
+	for i := range x.dir.Len() {
+		x.dir.Set(i, x.newSegment(depth))
 	}
 }
 
@@ -57,12 +57,12 @@ func (x *Index) discard(to []*Segment) []*Segment {
 		x.used.Add(-segmentBytes)
 		to = append(to, g)
 	}
-	x.dir = nil
+	x.dir = offheap.List[Segment]{}
 	return to
 }
 
 // SegmentOf returns the segment for a hash. The leading bits of the hash choose it.
-func (x *Index) SegmentOf(h uint64) *Segment { return x.dir[h>>(64-x.depth)] }
+func (x *Index) SegmentOf(h uint64) *Segment { return x.dir.At(int(h >> (64 - x.depth))) }
 
 // denserOf returns the denser of the segments of two hashes: the segment with more entries for its share of all
 // hashes.
@@ -77,8 +77,8 @@ func (x *Index) denserOf(h, other uint64) *Segment {
 // Segments iterates over the segments, each once. A segment may be dropped while it is visited.
 func (x *Index) Segments() func(yield func(*Segment) bool) {
 	return func(yield func(*Segment) bool) {
-		for i := 0; i < len(x.dir); {
-			g := x.dir[i]
+		for i := 0; i < x.dir.Len(); {
+			g := x.dir.At(i)
 			i += 1 << (x.depth - g.Depth)
 			if !yield(g) {
 				return
@@ -194,15 +194,15 @@ func (x *Index) spread(h uint64, depth uint8, segments []*Segment) {
 	first := h >> (64 - x.depth) &^ (span - 1)
 	part := span / uint64(len(segments))
 	for i := range span {
-		x.dir[first+i] = segments[i/part]
+		x.dir.Set(int(first+i), segments[i/part])
 	}
 }
 
 // double doubles the directory.
 func (x *Index) double() {
-	dir := make([]*Segment, 2*len(x.dir))
-	for i := range dir {
-		dir[i] = x.dir[i/2]
+	dir := offheap.NewList[Segment](2 * x.dir.Len())
+	for i := range dir.Len() {
+		dir.Set(i, x.dir.At(i/2))
 	}
 	x.dir = dir
 	x.depth++

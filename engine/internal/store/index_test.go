@@ -111,11 +111,11 @@ func (x *indexed) check(t *testing.T) {
 		require.Equal(t, want, r, "%q", key)
 	}
 	total := 0
-	for i := 0; i < len(x.index.dir); {
-		g := x.index.dir[i]
+	for i := 0; i < x.index.dir.Len(); {
+		g := x.index.dir.At(i)
 		span := 1 << (x.index.depth - g.Depth)
 		for j := range span {
-			require.Same(t, g, x.index.dir[i+j], "place %d of depth %d", i+j, g.Depth)
+			require.Same(t, g, x.index.dir.At(i+j), "place %d of depth %d", i+j, g.Depth)
 		}
 		total += x.checkSegment(t, g)
 		x.checkNeighbour(t, i, span, g)
@@ -144,7 +144,7 @@ func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *Segment) {
 	if g.Depth == 0 {
 		return
 	}
-	other := x.index.dir[i^span]
+	other := x.index.dir.At(i ^ span)
 	require.False(t, g.Depth == other.Depth && g.live < segmentFew && other.live < segmentFew, "depth %d", g.Depth)
 }
 
