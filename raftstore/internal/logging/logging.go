@@ -87,7 +87,7 @@ func BelongsToStart(line Line) bool {
 	switch line.Text {
 	case "no known peers, aborting election", "appendEntries rejected, sending older logs":
 		return true
-	case "failed to get previous log":
+	case "failed to get previous log", "failed to get log": // a new node lacks it, or needs an image instead of it
 		err, _ := line.Value("error").(error)
 		return errors.Is(err, raft.ErrLogNotFound)
 	case "heartbeat timeout reached, starting election":
