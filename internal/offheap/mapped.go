@@ -69,7 +69,7 @@ func (b *Blocks[T]) Take() *T {
 }
 
 func (b *Blocks[T]) count(blocks int) {
-	n := int64(blocks * sizeOf[T]())
+	n := int64(blocks) * int64(sizeOf[T]())
 	b.areas.inUse += n
 	inUse.Add(n)
 }
@@ -107,56 +107,91 @@ func (a *area) setHuge(huge bool) {
 	_ = syscall.Madvise(a.bytes, advice)
 }
 
-// Return takes back a block of this Blocks. The caller must not use it any more. Its memory goes back to the kernel if
-// it fills whole pages of the kernel, and is kept for the next block otherwise.
-func (b *Blocks[T]) Return(t *T) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.giveBack(unsafe.Slice(t, 1))
-	b.count(-1)
-	b.free.Append(t)
-}
+// Return takes back a block of this Blocks. The caller must not use it any more. The memory of a block that fills whole
+// pages of the kernel goes back to the kernel. Other blocks are kept for the next Take.
+func (b *Blocks[T]) Return(t *T) { b.returnSome([]*T{t}) }
 
 // ReturnAll is Return of many blocks. Those that are side by side go back to the kernel together. It sorts the slice.
 func (b *Blocks[T]) ReturnAll(blocks []*T) {
-	if len(blocks) == 0 {
-		return
+	slices.SortFunc(blocks, func(x, y *T) int { return cmp.Compare(addressOf(x), addressOf(y)) })
+	for len(blocks) > 0 {
+		blocks = blocks[b.returnSome(blocks):]
 	}
+}
+
+// returnSome takes back the first blocks, as many as are side by side in one area, and returns their number. Take waits
+// meanwhile.
+func (b *Blocks[T]) returnSome(blocks []*T) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	slices.SortFunc(blocks, func(x, y *T) int { return cmp.Compare(addressOf(x), addressOf(y)) })
-	for i := 0; i < len(blocks); {
-		n := 1
-		for i+n < len(blocks) && addressOf(blocks[i+n]) == addressOf(blocks[i])+uintptr(n*sizeOf[T]()) {
-			n++
-		}
-		b.giveBack(unsafe.Slice(blocks[i], n))
-		i += n
+	first := addressOf(blocks[0])
+	of := b.areas.of(first)
+	most := int(span(of.bytes).to-first) / sizeOf[T]()
+	for n = 1; n < min(len(blocks), most) && addressOf(blocks[n]) == first+uintptr(n*sizeOf[T]()); n++ {
 	}
-	b.count(-len(blocks))
-	for _, t := range slices.Backward(blocks) { // the next ones taken are side by side
+	b.giveBack(of, unsafe.Slice(blocks[0], n))
+	b.count(-n)
+	for _, t := range slices.Backward(blocks[:n]) { // the next ones taken are side by side
 		b.free.Append(t)
 	}
+	return n
 }
 
 func addressOf[T any](t *T) uintptr { return uintptr(unsafe.Pointer(t)) }
 
-// giveBack fills blocks that are side by side with zeros. It gives their memory to the kernel, unless the kernel
-// refuses, as it does for locked memory. Blocks that do not fill whole pages stay: the kernel would round, and take
-// others.
-func (b *Blocks[T]) giveBack(blocks []T) {
+// of returns the area of an address.
+func (a *areas) of(at uintptr) *area {
+	for i := range a.mapped {
+		if all := span(a.mapped[i].bytes); all.from <= at && at < all.to {
+			return &a.mapped[i]
+		}
+	}
+	panic("a block comes back to an owner that did not give it")
+}
+
+// giveBack fills blocks that are side by side with zeros. It gives the whole pages among them to the kernel, unless the
+// kernel refuses, as it does for locked memory.
+func (b *Blocks[T]) giveBack(of *area, blocks []T) {
 	bytes := bytesOf(blocks)
-	if len(bytes)%pageBytes != 0 {
+	before, pages := wholePages(bytes)
+	if len(pages) == 0 || !dropsPages() {
 		clear(blocks)
 		return
 	}
-	for i := range b.areas.mapped {
-		b.areas.mapped[i].unHuge(span(bytes), span(bytesOf(b.rest)))
-	}
-	if syscall.Madvise(bytes, syscall.MADV_DONTNEED) != nil {
+	of.unHuge(span(bytes), span(bytesOf(b.rest)), pages)
+	if syscall.Madvise(pages, syscall.MADV_DONTNEED) != nil {
 		clear(blocks)
+		return
 	}
+	clear(bytes[:before])
+	clear(bytes[before+len(pages):])
 }
+
+// wholePages returns the pages of the kernel that bytes fill, and the number of bytes before them. The kernel would
+// round, and take what is around the bytes.
+func wholePages(bytes []byte) (before int, pages []byte) {
+	of := span(bytes)
+	page := uintptr(pageBytes)
+	from, to := (of.from+page-1)/page*page, of.to/page*page
+	if from >= to {
+		return 0, nil
+	}
+	before = int(from - of.from)
+	return before, bytes[before : before+int(to-from)]
+}
+
+// dropsPages reports whether pages that go back to the kernel have zeros when they are used again. An emulator of Linux
+// may only say so, as that of qemu did for years (jemalloc/jemalloc#2005, redis/redis#10467).
+var dropsPages = sync.OnceValue(func() bool {
+	probe, err := syscall.Mmap(-1, 0, pageBytes, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = syscall.Munmap(probe) }()
+	probe[0] = 1
+	return syscall.Madvise(probe, syscall.MADV_DONTNEED) == nil && probe[0] == 0
+})
 
 func bytesOf[T any](blocks []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(blocks))), len(blocks)*sizeOf[T]())
@@ -170,28 +205,26 @@ func span(bytes []byte) run {
 	return run{from, from + uintptr(len(bytes))}
 }
 
-// unHuge ends the huge pages of an area to which some of its blocks come back. The kernel would otherwise fill what
-// came back again, to make a huge page of what is around it. An area to which all blocks come back at once may have
-// huge pages again. rest is the part of the newest area that was never in use.
-func (a *area) unHuge(back, rest run) {
+// unHuge ends the huge pages of an area to which some of its blocks come back, with these pages. The kernel would
+// otherwise fill what came back again, to make a huge page of what is around it. An area to which all blocks come back
+// at once may have huge pages again. rest is the part of the newest area that was never in use.
+func (a *area) unHuge(back, rest run, pages []byte) {
 	all := span(a.bytes)
 	if rest.from == back.to && rest.to == all.to {
 		back.to = rest.to
 	}
-	back = run{max(back.from, all.from), min(back.to, all.to)}
-	switch {
-	case back.from >= back.to:
-	case back == all:
+	if back == all {
 		a.setHuge(len(a.bytes) >= hugeAreaBytes)
-	default:
-		if a.huge {
-			a.setHuge(false)
-		}
-		first, end := all.chunk(back.from), all.chunk(back.to-1)+1
-		if chunks := uint64(1)<<end - uint64(1)<<first; a.whole&chunks != 0 {
-			a.whole &^= chunks
-			_ = syscall.Madvise(a.bytes[back.from-all.from:back.to-all.from], madvFree)
-		}
+		return
+	}
+	if a.huge {
+		a.setHuge(false)
+	}
+	of := span(pages)
+	first, end := all.chunk(of.from), all.chunk(of.to-1)+1
+	if chunks := uint64(1)<<end - uint64(1)<<first; a.whole&chunks != 0 {
+		a.whole &^= chunks
+		_ = syscall.Madvise(pages, madvFree)
 	}
 }
 

@@ -3,6 +3,7 @@
 package offheap_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -71,6 +72,33 @@ func TestEmptyAreasKeepHugePages(t *testing.T) {
 	require.Contains(t, mapping(t, alone, "VmFlags"), " nh")
 	require.Contains(t, mapping(t, last, "VmFlags"), " hg")
 	require.Less(t, resident(t)-before, int64(8<<20))
+	runtime.KeepAlive(blocks)
+}
+
+// TestOtherKernels checks blocks on kernels with large pages, and on one that drops no page although it says so. Whole
+// pages among many blocks must go back also if the blocks begin and end within others.
+func TestOtherKernels(t *testing.T) {
+	type block [16 << 10]byte
+	t.Run("drops nothing", func(t *testing.T) {
+		defer offheap.Pretend(os.Getpagesize(), false)()
+		takeAndReturn(t, func(b *block) []byte { return b[:] })
+	})
+	defer offheap.Pretend(64<<10, true)()
+	takeAndReturn(t, func(b *block) []byte { return b[:] })
+	requireCollected(t)
+	before := resident(t)
+	blocks, all := &offheap.Blocks[block]{}, []*block{}
+	for range 4096 {
+		b := blocks.Take()
+		copy(b[:], bytes.Repeat([]byte{1}, len(b)))
+		all = append(all, b)
+	}
+	blocks.Return(all[2049])
+	blocks.ReturnAll(slices.Delete(all, 2049, 2050))
+	require.Less(t, resident(t)-before, int64(8<<20))
+	for range 4096 {
+		requireFilled(t, blocks.Take()[:], 0)
+	}
 	runtime.KeepAlive(blocks)
 }
 
