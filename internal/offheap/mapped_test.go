@@ -86,11 +86,12 @@ func TestOtherKernels(t *testing.T) {
 	defer offheap.Pretend(64<<10, true)()
 	takeAndReturn(t, func(b *block) []byte { return b[:] })
 	requireCollected(t)
+	used := bytes.Repeat([]byte{1}, len(block{}))
 	before := resident(t)
 	blocks, all := &offheap.Blocks[block]{}, []*block{}
 	for range 4096 {
 		b := blocks.Take()
-		copy(b[:], bytes.Repeat([]byte{1}, len(b)))
+		copy(b[:], used)
 		all = append(all, b)
 	}
 	blocks.Return(all[2049])
