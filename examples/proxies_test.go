@@ -51,7 +51,20 @@ func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)
 		change(dir, cmd)
 	}
 	run(t, cmd, p.addr)
+	p.listensOnlyThere(t)
 	return p
+}
+
+// listensOnlyThere checks that the proxy of an example, which asks for no password, does not listen on all addresses of
+// the machine. Caddy 2 does so unless it is told to bind: the host of a site's address only chooses requests.
+func (p *proxied) listensOnlyThere(t *testing.T) {
+	_, port, err := net.SplitHostPort(p.addr)
+	require.NoError(t, err)
+	c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.2", port), time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	require.Error(t, err, "it answers at 127.0.0.2, not only at 127.0.0.1")
 }
 
 // countConns counts the connections to a server.
