@@ -56,8 +56,8 @@ func (h hand) stepWall(ctx context.Context) error {
 	return nil
 }
 
-// clockToStep returns the node whose wall clock is wrong already, or a random one. The cluster trusts the wall clocks of
-// a majority after all nodes were down, so never more than one clock is wrong: a restart of all nodes corrects them
+// clockToStep returns the node whose wall clock is wrong already, or a random one. The cluster trusts the wall clocks
+// of a majority after all nodes were down, so never more than one clock is wrong: a restart of all nodes corrects them
 // together, and a majority that was an hour behind would count as an hour that passed.
 func (h hand) clockToStep() *Node {
 	n := h.Nodes[h.anyone()] // always drawn, so that later draws do not depend on the clocks
