@@ -119,7 +119,7 @@ func (b *Blocks[T]) ReturnAll(blocks []*T) {
 	}
 }
 
-// returnSome takes back the first blocks, as many as are side by side in one area, and returns their number. Take waits
+// returnSome takes back the first blocks that are side by side in one area, and returns their number. Take waits
 // meanwhile.
 func (b *Blocks[T]) returnSome(blocks []*T) (n int) {
 	b.mu.Lock()
@@ -159,7 +159,7 @@ func (b *Blocks[T]) giveBack(of *area, blocks []T) {
 		clear(blocks)
 		return
 	}
-	of.unHuge(span(bytes), span(bytesOf(b.rest)), pages)
+	of.endHugePages(span(bytes), span(bytesOf(b.rest)), pages)
 	if syscall.Madvise(pages, syscall.MADV_DONTNEED) != nil {
 		clear(blocks)
 		return
@@ -206,10 +206,10 @@ func span(bytes []byte) run {
 	return run{from, from + uintptr(len(bytes))}
 }
 
-// unHuge ends the huge pages of an area to which some of its blocks come back, with these pages. The kernel would
-// otherwise fill what came back again, to make a huge page of what is around it. An area to which all blocks come back
-// at once may have huge pages again. rest is the part of the newest area that was never in use.
-func (a *area) unHuge(back, rest run, pages []byte) {
+// endHugePages ends the huge pages of an area when some of its blocks are returned, which fill these pages. With huge
+// pages, the kernel would fill the returned memory again. If all blocks of the area are returned at once, it may have
+// huge pages again. rest is the part of the newest area that was never in use.
+func (a *area) endHugePages(back, rest run, pages []byte) {
 	all := span(a.bytes)
 	if rest.from == back.to && rest.to == all.to {
 		back.to = rest.to

@@ -234,7 +234,7 @@ func (s *Slab) ReturnSpare() bool {
 	return true
 }
 
-// Batch is pages that go back to their source together.
+// Batch holds pages that are returned to their source together.
 type Batch []*page
 
 // Discard adds all pages to a batch. The slab must not be used any more.
