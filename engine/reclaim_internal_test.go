@@ -12,10 +12,11 @@ import (
 
 // TestReclaimingBesideManyIDs checks the work of making room for values in a table that is full of the IDs of one key.
 // All IDs are in one shard, so reclaiming takes its memory from there. Most entries of the shard are small, and its
-// large entries are of more worth. The bound is on the entries that walks over the index read, for each value.
+// large entries are of more worth. The bound is on the entries that walks over the index read, for each value: mostly 52
+// to 60, in one run of two hundred up to 160, and 600 or more if walks for nothing are repeated.
 func TestReclaimingBesideManyIDs(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
-	const ids, values, perValue = 40_000, 12_000, 150
+	const ids, values, perValue = 40_000, 12_000, 300
 	table := NewTable(Options{MaxMemoryBytes: 16 << 20})
 	at, out := Stamp{NowNs: 1_800_000_000e9}, make([]Decision, 1)
 	do := func(op Op) {
