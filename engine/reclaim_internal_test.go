@@ -12,8 +12,8 @@ import (
 
 // TestReclaimingBesideManyIDs checks the work of making room for values in a table that is full of the IDs of one key.
 // All IDs are in one shard, so reclaiming takes its memory from there. Most entries of the shard are small, and its
-// large entries are of more worth. The bound is on the entries that walks over the index read, for each value: mostly 52
-// to 60, in one run of two hundred up to 160, and 600 or more if walks for nothing are repeated.
+// large entries are of more worth. The bound is on the entries that walks over the index read for each value. Most runs
+// read 52 to 60, and one of two hundred reads 160. A walk that is repeated for nothing makes it 600 or more.
 func TestReclaimingBesideManyIDs(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
 	const ids, values, perValue = 40_000, 12_000, 300

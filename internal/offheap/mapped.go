@@ -119,8 +119,8 @@ func (b *Blocks[T]) ReturnAll(blocks []*T) {
 	}
 }
 
-// returnSome takes back the first blocks that are side by side in one area, and returns their number. Take waits
-// meanwhile.
+// returnSome takes back the leading blocks, up to the first gap or the end of an area, and returns their number. Take
+// waits meanwhile.
 func (b *Blocks[T]) returnSome(blocks []*T) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,9 +206,9 @@ func span(bytes []byte) run {
 	return run{from, from + uintptr(len(bytes))}
 }
 
-// endHugePages ends the huge pages of an area when some of its blocks are returned, which fill these pages. With huge
-// pages, the kernel would fill the returned memory again. If all blocks of the area are returned at once, it may have
-// huge pages again. rest is the part of the newest area that was never in use.
+// endHugePages ends the huge pages of an area to which blocks are returned. The kernel would fill the returned memory
+// again to make a huge page of it. An area to which all blocks are returned at once may have huge pages again. pages
+// are the kernel's pages that the blocks fill. rest is the part of the newest area that was never in use.
 func (a *area) endHugePages(back, rest run, pages []byte) {
 	all := span(a.bytes)
 	if rest.from == back.to && rest.to == all.to {

@@ -234,7 +234,7 @@ func (s *Slab) ReturnSpare() bool {
 	return true
 }
 
-// Batch holds pages that are returned to their source together.
+// Batch is a list of pages for Pages.ReturnAll.
 type Batch []*page
 
 // Discard adds all pages to a batch. The slab must not be used any more.
