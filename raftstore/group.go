@@ -57,10 +57,28 @@ func (n *Node) loadState() error {
 	return err
 }
 
+// otherGroups returns the directories of the other groups that this host opens after its first group. It returns none
+// for another group.
+func (n *Node) otherGroups() (dirs []string, err error) {
+	o := &n.own.Options
+	for i := 1; i < o.Groups && o.Group == 0; i++ {
+		dir := GroupDir(o.DataDir, i)
+		id, ok, err := identity.Read(o.FS, dir)
+		if err != nil {
+			return nil, err
+		}
+		if ok && !id.Removed && id.Diverged == "" && (id.Joined || o.Replicas == 0) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
 func (n *Node) recovery() *recovery.Recovery {
 	own, o := n.own, &n.own.Options
 	return &recovery.Recovery{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, Durability: o.Durability, FS: o.FS, DataDir: o.DataDir,
+		Group: o.Group, Replicas: o.Replicas, Others: n.otherGroups,
 		Identity: own.Identity.Identity, MarkHasLog: own.Identity.MarkHasLog, Log: own.Log, Faults: o.Faults,
 		Logs: n.logs, Images: n.images,
 		NewMachine: n.newMachine, RaftConfig: n.raftConfig, Joined: n.cluster.Joined,

@@ -15,7 +15,7 @@ const othersBits fs.FileMode = 0o077
 // stateNames are the files and directories that weir keeps in a data directory.
 var stateNames = []string{
 	"FORMAT", "FORMAT.new", "FLUSHED", "FLUSHED.new", "state", "NODE", "NODE.tmp", "table", "log",
-	"shared-log", "log-part", "backup.tmp", "restore.tmp", "recover.json", "recover.json.done",
+	"shared-log", "log-part", "groups", "backup.tmp", "restore.tmp", "recover.json", "recover.json.done",
 }
 
 // ownerNames are the files by which weir recognises its data directory.

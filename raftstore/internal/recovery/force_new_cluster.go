@@ -34,14 +34,11 @@ import (
 // earlier term.
 const termLeap = 1 << 20
 
-// forceNewCluster makes this node a member of a new cluster of the given servers.
-func (r *Recovery) forceNewCluster(servers []raft.Server) error {
-	log, again, err := r.endLog()
-	if err != nil {
-		return err
-	}
+// forceNewCluster makes this node a member of a new cluster of the given servers. The arguments log and again are what
+// endLog returned.
+func (r *Recovery) forceNewCluster(servers []raft.Server, log *endedLog, again bool) error {
 	// RecoverCluster leaves the FSM in a state that must not be used.
-	h := &recoveredMachine{FSM: r.NewMachine(), log: log, servers: servers, again: again}
+	h := &recoveredMachine{FSM: r.NewMachine(), servers: servers, again: again}
 	images := images.Store{Images: r.Images, Faults: r.Faults, Recovered: true}
 	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil,
 		raft.Configuration{Servers: servers}); err != nil {
@@ -68,7 +65,6 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 // recoveredMachine is an FSM whose snapshot is the first state of the new cluster.
 type recoveredMachine struct {
 	*fsm.FSM
-	log     *endedLog
 	servers []raft.Server
 	again   bool // the state comes from an earlier recovery
 }
@@ -76,9 +72,6 @@ type recoveredMachine struct {
 // Snapshot takes a snapshot of the state under the id of the new cluster. A state without an id has no decisions, and
 // gets its id from its first leader.
 func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
-	if err := h.check(); err != nil {
-		return nil, err
-	}
 	f := &h.FSM.State.Founding // no other goroutine has this FSM
 	if f.ClusterID != "" && !h.again {
 		f.ClusterID = recoveredClusterID(f.ClusterID, h.servers)
@@ -86,25 +79,18 @@ func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
 	return h.FSM.Snapshot()
 }
 
-// check returns an error if a server was never a node of the cluster. A repeated recovery already has its id, so it
-// must name the same nodes, or this node alone.
-func (h *recoveredMachine) check() error {
-	var known []string
-	if c := h.Committed.Load(); c != nil {
-		known = c.Ids()
-	}
-	if h.log.configured != nil {
-		known = consensus.IDs(h.log.configured)
-	}
-	survive := consensus.IDs(h.servers)
-	for _, id := range survive {
-		if !slices.Contains(known, id) {
-			return fmt.Errorf("%q is not a node of the cluster, its nodes are %s", id, strings.Join(known, ", "))
+// check returns an error if a server was never a node of the cluster, whose nodes are known. A repeated recovery has
+// its id already, so it must name the same nodes, or this node alone.
+func check(servers, known []raft.Server, again bool) error {
+	ids := consensus.IDs(known)
+	for _, id := range consensus.IDs(servers) {
+		if !slices.Contains(ids, id) {
+			return fmt.Errorf("%q is not a node of the cluster, its nodes are %s", id, strings.Join(ids, ", "))
 		}
 	}
-	if h.again && len(survive) < len(known) && len(survive) > 1 {
+	if again && len(servers) < len(known) && len(servers) > 1 {
 		return fmt.Errorf("this node was recovered as one of %s before: for fewer nodes, recover this node alone and "+
-			"let the others join with empty directories", strings.Join(known, ", "))
+			"let the others join with empty directories", strings.Join(ids, ", "))
 	}
 	return nil
 }
@@ -124,9 +110,10 @@ func recoveredClusterID(old string, servers []raft.Server) string {
 // of this entry, because an image of the last entry may exist already and must not change.
 type endedLog struct {
 	raft.LogStore
-	end        raft.Log
-	configured []raft.Server // servers of the last configuration that was read; nil: none was
+	end raft.Log
 }
+
+var errNoState = errors.New("this node has no state to recover")
 
 // endLog returns the log that a recovery reads. again reports that the directory has an image of an earlier recovery
 // and no later entry.
@@ -153,7 +140,7 @@ func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
 		}
 		again = meta.Recovered
 	default:
-		return nil, false, errors.New("this node has no state to recover")
+		return nil, false, errNoState
 	}
 	log := &endedLog{LogStore: r.Logs, end: raft.Log{Index: before.Index, Term: before.Term, Type: raft.LogNoop}}
 	if !again {
@@ -165,17 +152,13 @@ func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
 // LastIndex returns the index of the entry that is not on disk.
 func (l *endedLog) LastIndex() (uint64, error) { return l.end.Index, nil }
 
-// GetLog reads an entry, and records the servers of the last configuration.
+// GetLog reads an entry.
 func (l *endedLog) GetLog(index uint64, to *raft.Log) error {
 	if index == l.end.Index {
 		*to = l.end
 		return nil
 	}
-	err := l.LogStore.GetLog(index, to)
-	if err == nil && to.Type == raft.LogConfiguration {
-		l.configured = raft.DecodeConfiguration(to.Data).Servers
-	}
-	return err
+	return l.LogStore.GetLog(index, to)
 }
 
 // DeleteRange empties the log.
