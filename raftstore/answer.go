@@ -76,7 +76,7 @@ func (n *Node) status() host.Status {
 	if c := n.fsm.Committed.Load(); c != nil {
 		members, at = c.Ids(), c.Index
 	}
-	o := &n.own.Options
+	o, has := &n.own.Options, n.founding()
 	return host.Status{
 		NodeID: o.NodeID, ClusterID: n.own.Identity.Self().ClusterID,
 		RaftAddr: o.RaftAddr, ClientAddr: o.ClientAddr,
@@ -85,7 +85,7 @@ func (n *Node) status() host.Status {
 		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.logs.Times.Median()),
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
 		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
-		Groups: wire.CountGroups(n.Groups()), Replicas: n.Replicas(), Zone: o.Zone, Leads: n.leads(),
+		Groups: wire.CountGroups(has.Groups), Replicas: has.Replicas, Zone: o.Zone, Leads: n.leads(),
 		Held: host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
 }

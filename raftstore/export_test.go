@@ -197,3 +197,9 @@ func (n *Node) AskInAs(leader, id, addr string) error {
 	}
 	return calls.OutcomeOf(code, answer)
 }
+
+// EventsBound returns the bound of the log of events in bytes, on which the nodes have agreed.
+func (n *Node) EventsBound() int64 {
+	s, _ := n.fsm.LastArrival()
+	return s.Founding.EventsBound()
+}

@@ -81,12 +81,6 @@ func (n *Node) Events(_ int, after uint64, most int) ([]engine.Event, engine.Eve
 	return n.fsm.Table.Load().Events(after, most)
 }
 
-// EventsBound returns the bound of the log of events in bytes, on which the nodes have agreed.
-func (n *Node) EventsBound() int64 {
-	s, _ := n.fsm.LastArrival()
-	return s.Founding.EventsBound()
-}
-
 // EventsBefore returns the cursor of the newest event before a time; see engine.Table.EventsBefore.
 func (n *Node) EventsBefore(_ int, atMs int64) uint64 { return n.fsm.Table.Load().EventsBefore(atMs) }
 

@@ -11,25 +11,12 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
-// Groups returns the number of Raft groups of the node's cluster, or of the cluster that it would found.
-func (n *Node) Groups() int {
-	if groups, ok := n.own.Identity.ClusterGroups(); ok {
-		return groups
+// founding returns the numbers of the node's cluster, or of the cluster that it would found.
+func (n *Node) founding() Founding {
+	if groups, replicas, ok := n.own.Identity.Founding(); ok {
+		return Founding{groups, replicas}
 	}
-	return n.own.Options.Groups
-}
-
-// ClusterGroups returns the number of Raft groups of the node's cluster. It returns false while the node knows of no
-// cluster.
-func (n *Node) ClusterGroups() (int, bool) { return n.own.Identity.ClusterGroups() }
-
-// Replicas returns how many replicas each group of the node's cluster shall have, or of the cluster that it would
-// found; see Options.
-func (n *Node) Replicas() int {
-	if replicas, ok := n.own.Identity.ClusterReplicas(); ok {
-		return replicas
-	}
-	return n.own.Options.Replicas
+	return Founding{n.own.Options.Groups, n.own.Options.Replicas}
 }
 
 // Placed returns the nodes that found each group, by their ids in this group, which is the first one. It is nil while

@@ -44,11 +44,7 @@ type Founding struct{ Groups, Replicas int }
 // FoundingOf returns the numbers of the cluster whose node a data directory belongs to. ok is false if the directory
 // belongs to no node, or if its node has not joined a cluster yet.
 func FoundingOf(o *Options) (f Founding, ok bool, err error) {
-	on := o.FS
-	if on == nil {
-		on = vfs.Default
-	}
-	id, found, err := identity.Read(on, o.DataDir)
+	id, found, err := identity.Read(cmp.Or(o.FS, vfs.Default), o.DataDir)
 	return Founding{id.Groups.N(), id.Replicas}, found && id.ClusterID != "", err
 }
 
@@ -63,9 +59,6 @@ func GroupDir(hostDir string, group int) string {
 
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return identity.IsIncarnationOf(id, given) }
-
-// NewIncarnation returns the id of another incarnation of a node.
-func NewIncarnation(id string) string { return identity.NewIncarnation(id) }
 
 // Replica is what the data directory of a node says about its replica of a group.
 type Replica struct {

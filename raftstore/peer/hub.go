@@ -103,9 +103,6 @@ func (h *Hub) Addr() net.Addr { return h.listen.Addr() }
 // Evicted returns the number of connections that were evicted during their handshake.
 func (h *Hub) Evicted() int64 { return h.evicted.Load() }
 
-// Authenticates reports whether a node must prove its identity with a secret or a certificate.
-func (h *Hub) Authenticates() bool { return len(h.config.Secret) > 0 || h.config.Certificates != nil }
-
 // Close closes the listener, every port and every connection. It returns when no goroutine of the hub or of a port
 // runs.
 func (h *Hub) Close() error {

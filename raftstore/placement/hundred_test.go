@@ -122,7 +122,7 @@ func (c *tier) lose(node, loss int) int {
 	c.join(lost.Zone)
 	least, plans, moved := leastMoves(c.State, lost.ID), 0, 0
 	for {
-		moves, err := placement.Plan(c.State, placement.Options{Drain: []string{lost.ID}})
+		moves, err := placement.Plan(c.State, []string{lost.ID})
 		require.NoError(c.t, err)
 		if len(moves) == 0 {
 			break

@@ -16,14 +16,10 @@ type Move struct {
 	Why   string `json:"why"`
 }
 
-// Options are what an operator wants of a plan.
-type Options struct {
-	Drain []string // ids of nodes that shall have no replica
-}
-
 // Plan returns the moves that bring a cluster closer to what it should be: groups have all their replicas, drained
-// nodes have none, replicas are spread over the zones and even over the nodes, in this order. A member that is no node
-// of the cluster is drained. Any other node that is down keeps its replicas, because it may come back.
+// nodes have none, replicas are spread over the zones and even over the nodes, in this order. The argument drain has the
+// ids of the drained nodes. A member that is no node of the cluster is drained. Any other node that is down keeps its
+// replicas, because it may come back.
 //
 // A plan has at most one move of a group. A plan for the state after it has those that are left, until one is empty.
 // It evens out nodes only if nothing else is left to do. A group is moved only while a majority of its members is up,
@@ -31,9 +27,9 @@ type Options struct {
 //
 // If nodes cannot be drained because too few others are left, the error says so, and no moves are returned. Any other
 // error names the groups that a plan leaves as they are, and why. The moves beside it are valid.
-func Plan(s State, o Options) ([]Move, error) {
+func Plan(s State, drain []string) ([]Move, error) {
 	p := &planner{layout: newLayout(s), leaving: map[string]string{}, touched: make([]bool, len(s.Groups))}
-	if err := p.prepare(o.Drain); err != nil {
+	if err := p.prepare(drain); err != nil {
 		return nil, err
 	}
 	for g := range p.Groups {
@@ -86,8 +82,7 @@ func (p *planner) prepare(drain []string) error {
 	}
 	for g := range p.Groups {
 		members := p.Groups[g].Members
-		switch n := len(members); {
-		case n == 0:
+		if len(members) == 0 {
 			p.leave(g, "its members are unknown")
 		}
 		for _, id := range members {
@@ -112,18 +107,10 @@ func (p *planner) add(g int, from, to, why string) {
 	p.moves = append(p.moves, Move{g, from, to, p.Groups[g].Bytes, why})
 }
 
-// up returns how many members of a group are up.
-func (p *planner) up(g int) (n int) {
-	for _, id := range p.Groups[g].Members {
-		if p.node[id].Up {
-			n++
-		}
-	}
-	return n
-}
-
 // loose reports whether a group can be moved though it does not have to.
-func (p *planner) loose(g int) bool { return !p.touched[g] && p.up(g) == len(p.Groups[g].Members) }
+func (p *planner) loose(g int) bool {
+	return !p.touched[g] && !slices.ContainsFunc(p.Groups[g].Members, func(id string) bool { return !p.node[id].Up })
+}
 
 // takes reports whether a node can get a replica of a group that it does not have.
 func (p *planner) takes(g int, n Node) bool {

@@ -88,7 +88,7 @@ func rebalance(t *testing.T, s placement.State, drained ...string) (placement.St
 	t.Helper()
 	var all []placement.Move
 	for range 50 {
-		moves, err := placement.Plan(s, placement.Options{Drain: drained})
+		moves, err := placement.Plan(s, drained)
 		require.NoError(t, err)
 		if len(moves) == 0 {
 			return s, all
@@ -132,10 +132,10 @@ func TestPlansEnd(t *testing.T) {
 		}
 		what := fmt.Sprintf("%+v drained=%v", s, drained)
 		before := fmt.Sprint(s)
-		moves, _ := placement.Plan(s, placement.Options{Drain: drained})
+		moves, _ := placement.Plan(s, drained)
 		require.Equal(t, before, fmt.Sprint(s), "the state was changed")
 		slices.Reverse(s.Nodes)
-		again, _ := placement.Plan(s, placement.Options{Drain: drained})
+		again, _ := placement.Plan(s, drained)
 		require.Equal(t, moves, again, "the order of the nodes matters: %s", what)
 		lost := func(g placement.Group) bool { return 2*upOf(s, g.Members) <= len(g.Members) }
 		if slices.ContainsFunc(s.Groups, lost) {
@@ -312,7 +312,7 @@ func TestPlan(t *testing.T) {
 			if c.change != nil {
 				c.change(&s)
 			}
-			moves, err := placement.Plan(s, placement.Options{Drain: c.drain})
+			moves, err := placement.Plan(s, c.drain)
 			require.Equal(t, c.moves, moves)
 			if c.err == "" {
 				require.NoError(t, err)

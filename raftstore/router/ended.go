@@ -32,15 +32,6 @@ func (r *Router) group(number int) (Group, error) {
 		limiter.ErrClusterDown, number)
 }
 
-// in calls a group, unless it has ended.
-func (r *Router) in(number int, call func(Group) error) error {
-	g, err := r.group(number)
-	if err != nil {
-		return err
-	}
-	return call(g)
-}
-
 // reachable is a group, wherever its replicas are.
 type reachable interface {
 	Decide(ops []engine.Op, out []engine.Decision) error

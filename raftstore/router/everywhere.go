@@ -213,7 +213,7 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 // key has a block everywhere or the first group may remember an answer for the ID. A request that fails in between is
 // answered as unknown.
 func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
-	err := r.in(0, Group.ReadIndex)
+	err := r.reach(0, reachable.ReadIndex)
 	own, at := []engine.Op{}, []int{}
 	for i := range ops {
 		if r.groupOf(ops[i].Key) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/away"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -112,9 +113,9 @@ func (n *Node) openPlaced() (all bool) {
 			continue
 		}
 		err := errOpening
-		if n.beginOpening() {
+		if n.opening.TryLock() {
 			err = n.openIfPlaced(first, i, ids)
-			<-n.opening
+			n.opening.Unlock()
 		}
 		if err != nil {
 			if all = false; tell {
@@ -129,18 +130,8 @@ func (n *Node) openPlaced() (all bool) {
 // errOpening is why a replica is not opened yet.
 var errOpening = fmt.Errorf("%w: another replica is being opened", limiter.ErrTryAgain)
 
-// beginOpening reports whether a replica may be opened now. The caller then takes the element of opening.
-func (n *Node) beginOpening() bool {
-	select {
-	case n.opening <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
 // openIfPlaced opens a replica of a group that was founded on the nodes with the given ids, if this node shall have it.
-// The caller has called beginOpening.
+// The caller holds opening.
 func (n *Node) openIfPlaced(first *raftstore.Node, group int, ids []string) error {
 	self := first.Topology().Self
 	has, err := raftstore.ReplicaIn(n.options, group)
@@ -170,7 +161,7 @@ func addressesOf(t *limiter.Topology, ids []string) (addrs []string) {
 }
 
 // openReplica opens a replica of a group, which founds the group or joins it at the addresses. It serves once it has
-// joined. The caller has called beginOpening.
+// joined. The caller holds opening.
 func (n *Node) openReplica(group int, id string, join []string) error {
 	select {
 	case <-n.stop:
@@ -306,13 +297,13 @@ func (n *Node) hostReplica(group int) (id string, err error) {
 	if first == nil || n.options.Replicas == 0 || group == 0 {
 		return "", fmt.Errorf("group %d does not move", group)
 	}
-	if !n.beginOpening() {
+	if !n.opening.TryLock() {
 		return "", errOpening
 	}
-	defer func() { <-n.opening }()
+	defer n.opening.Unlock()
 	n.resting[group].Store(nil)
 	if n.nodes[group].Load() == nil {
-		id := raftstore.NewIncarnation(n.options.NodeID)
+		id := identity.NewIncarnation(n.options.NodeID)
 		has, err := raftstore.ReplicaIn(n.options, group)
 		if err == nil && has.Removed {
 			err = raftstore.Renew(n.options, group, id)
@@ -348,7 +339,7 @@ func (n *Node) followTo(g *raftstore.Node, body []byte) error {
 }
 
 // joinReplica opens a replica of a group that exists, which joins the group at the addresses of other nodes. A node
-// that has just started may know none of them yet. The caller has called beginOpening.
+// that has just started may know none of them yet. The caller holds opening.
 func (n *Node) joinReplica(first *raftstore.Node, group int, id string) error {
 	others := slices.DeleteFunc(first.Addrs(), func(addr string) bool { return addr == n.options.RaftAddr })
 	if len(others) == 0 {

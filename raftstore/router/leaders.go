@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -99,22 +98,16 @@ func (r *Router) evenLeaders() []string {
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		for _, m := range g.Members {
-			if node := t.Member(m.ID); m.Voter && up(node) && m.LagEntries <= closeBehind {
+			switch {
+			case !m.Voter || !up(t.Member(m.ID)) || m.LagEntries > closeBehind:
+			case m.ID == g.Leader:
+				able[i] = slices.Insert(able[i], 0, m.ID)
+			default:
 				able[i] = append(able[i], m.ID)
 			}
 		}
-		slices.SortStableFunc(able[i], func(a, b string) int {
-			return cmp.Compare(oneIf(b == g.Leader), oneIf(a == g.Leader))
-		})
 	}
 	return placement.Leaders(able)
-}
-
-func oneIf(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // transferred reports whether the leader of a group has just transferred its leadership to this node. A leader that

@@ -95,10 +95,8 @@ func (m *moving) in(node *limiter.Member) *limiter.Member {
 	if node == nil {
 		return nil
 	}
-	for i := range m.t.Nodes {
-		if of := &m.t.Nodes[i]; of.RaftAddr == node.RaftAddr && (of.Voter || m.group > 0) {
-			return of
-		}
+	if of := memberAt(m.t, node.RaftAddr); of != nil && (of.Voter || m.group > 0) {
+		return of
 	}
 	return nil
 }
@@ -144,12 +142,7 @@ func catchingUp(on, replica *limiter.Member) string {
 
 // mayAdd returns an error unless the group may get a replica on the target now.
 func (m *moving) mayAdd(source *limiter.Member) error {
-	members := 0
-	for i := range m.t.Nodes {
-		if m.t.Nodes[i].Voter || m.group > 0 {
-			members++
-		}
-	}
+	members := m.t.Count(func(of *limiter.Member) bool { return of.Voter || m.group > 0 })
 	switch {
 	case !m.to.Up:
 		return fmt.Errorf("node %q is not up", m.to.ID)
@@ -202,34 +195,18 @@ func (m *moving) tell(node *limiter.Member, method byte) (answer []byte, err err
 // mayRemove returns an error if the group would not decide without the source, because too many other voters are down,
 // or if it would have too few replicas.
 func (m *moving) mayRemove(source *limiter.Member) error {
-	voters, up := 0, 0
-	for i := range m.t.Nodes {
-		of := &m.t.Nodes[i]
-		if !of.Voter || of == source {
-			continue
-		}
-		voters++
-		if node := m.nodeAt(of.RaftAddr); node != nil && node.Up && of.Up {
-			up++
-		}
-	}
+	stays := func(of *limiter.Member) bool { return of.Voter && of != source }
+	voters := m.t.Count(stays)
+	left := m.t.Count(func(of *limiter.Member) bool {
+		return stays(of) && of.Up && up(memberAt(m.first, of.RaftAddr))
+	})
 	switch {
 	case source.Voter && voters < m.of.replicas:
 		return fmt.Errorf("group %d would have %d replicas, and shall have %d: give it another one first, with - as "+
 			"the node that gives", m.group, voters, m.of.replicas)
-	case up <= voters/2:
+	case left <= voters/2:
 		return fmt.Errorf("group %d would have %d voters of which %d are up: a majority must be up", m.group, voters,
-			up)
-	}
-	return nil
-}
-
-// nodeAt returns the node with an inter-node address, or nil.
-func (m *moving) nodeAt(addr string) *limiter.Member {
-	for i := range m.first.Nodes {
-		if m.first.Nodes[i].RaftAddr == addr {
-			return &m.first.Nodes[i]
-		}
+			left)
 	}
 	return nil
 }

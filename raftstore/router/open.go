@@ -36,7 +36,7 @@ type Node struct {
 
 	resting     []atomic.Pointer[time.Time] // by group: when its replica was told to rest
 	hearing     []timers.Single             // by group: see hearIfRemoved
-	opening     chan struct{}               // has an element while a replica is opened
+	opening     sync.Mutex                  // held while a replica is opened
 	changing    sync.Mutex                  // held while groups are replaced
 	toldOpening time.Time                   // see openPlaced
 	backups     away.Backups                // backups that other nodes read
@@ -64,7 +64,6 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		options: o, nodes: make([]atomic.Pointer[raftstore.Node], o.Groups),
 		resting: make([]atomic.Pointer[time.Time], o.Groups), hearing: make([]timers.Single, o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: host.NewHost(&o),
-		opening: make(chan struct{}, 1),
 	}
 	n.clients = away.NewClients(func() *peer.Port { return n.hosts }, o.RaftAddr)
 	n.life, n.end = context.WithCancel(context.Background())
@@ -130,12 +129,7 @@ func (n *Node) openOthers(groups []replica) error {
 		})
 	}
 	open.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // openGroup opens a group, unless it had ended or is away. It deletes the state of a replica that was moved away, which
@@ -222,7 +216,7 @@ func (n *Node) Close() error {
 // closeGroups closes all groups at the same time, and then the host.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
-	n.opening <- struct{}{} // a replica may just be opening
+	n.opening.Lock() // a replica may just be opening
 	for i := range n.nodes {
 		node := n.nodes[i].Load()
 		go func() {
@@ -233,7 +227,7 @@ func (n *Node) closeGroups() error {
 			errs <- node.Close()
 		}()
 	}
-	<-n.opening
+	n.opening.Unlock()
 	var all error
 	for range n.nodes {
 		all = errors.Join(all, <-errs)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,7 +128,7 @@ func merge(t, of *limiter.Topology) {
 		m.LagEntries = max(m.LagEntries, of.Nodes[at].LagEntries)
 	}
 	for _, m := range of.Nodes {
-		if t.Member(m.ID) == nil && !has(t, m.RaftAddr) {
+		if t.Member(m.ID) == nil && memberAt(t, m.RaftAddr) == nil {
 			m.Voter = false
 			t.Nodes = append(t.Nodes, m)
 			slices.SortFunc(t.Nodes, func(a, b limiter.Member) int { return strings.Compare(a.ID, b.ID) })
@@ -152,7 +153,7 @@ func (r *Router) LeaderOf(slot uint16) string {
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.
 func (r *Router) ReadIndex() error {
-	return first(r.forAll(func(_ int, g reachable) error { return g.ReadIndex() }))
+	return cmp.Or(r.forAll(func(_ int, g reachable) error { return g.ReadIndex() })...)
 }
 
 // ofSlot returns the number of the group that owns a slot.
@@ -177,16 +178,6 @@ func (r *Router) staleFor(group int) time.Duration {
 	return limiter.UnknownAge
 }
 
-// first returns the first error that is not nil.
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // StaleFor returns an upper bound of the age of the state of every group.
 func (r *Router) StaleFor() (oldest time.Duration) {
 	for i := range r.all() {
@@ -203,10 +194,8 @@ func idIn(to, from *limiter.Topology, id string) string {
 		return id
 	}
 	if m := from.Member(id); m != nil {
-		for i := range to.Nodes {
-			if to.Nodes[i].RaftAddr == m.RaftAddr {
-				return to.Nodes[i].ID
-			}
+		if of := memberAt(to, m.RaftAddr); of != nil {
+			return of.ID
 		}
 	}
 	return ""
@@ -217,7 +206,7 @@ func idIn(to, from *limiter.Topology, id string) string {
 // follows the first group until a replica is moved to it.
 func (r *Router) AddNode(id, raftAddr string) error {
 	if r.replicas > 0 {
-		return r.in(0, func(g Group) error { return g.AddNode(id, raftAddr) })
+		return r.reach(0, func(g reachable) error { return g.AddNode(id, raftAddr) })
 	}
 	added := false
 	var refused error
@@ -226,7 +215,7 @@ func (r *Router) AddNode(id, raftAddr string) error {
 			return refused
 		}
 		g, t, err := r.current(group)
-		if err == nil && !has(t, raftAddr) {
+		if err == nil && memberAt(t, raftAddr) == nil {
 			added = true
 			err = g.AddNode(id, raftAddr)
 		}
@@ -236,7 +225,7 @@ func (r *Router) AddNode(id, raftAddr string) error {
 		return err
 	})
 	if err == nil && !added {
-		return r.in(0, func(g Group) error { return g.AddNode(id, raftAddr) }) // which knows why not
+		return r.reach(0, func(g reachable) error { return g.AddNode(id, raftAddr) }) // which knows why not
 	}
 	return err
 }
@@ -279,11 +268,9 @@ func (r *Router) RemoveNode(id string) error {
 // mayLeave returns an error for a node that is up and has replicas of groups that other nodes lack: its groups would
 // have fewer than they shall have.
 func (r *Router) mayLeave(id string) error {
-	t, has := r.Topology(), 0
-	for i := range t.Groups {
-		has += oneIf(t.Groups[i].Has(id))
-	}
-	if r.replicas == 0 || has == 0 || !up(t.Member(id)) {
+	t := r.Topology()
+	has := t.ReplicasOn(id)
+	if r.replicas == 0 || has <= 0 || !up(t.Member(id)) {
 		return nil
 	}
 	return fmt.Errorf("node %q is up and has replicas of %d groups: move them with weir cluster drain %[1]s, or stop "+
@@ -341,8 +328,14 @@ func (r *Router) removeFrom(group int, first *limiter.Topology, id string) (remo
 	return false, err
 }
 
-func has(t *limiter.Topology, raftAddr string) bool {
-	return slices.ContainsFunc(t.Nodes, func(m limiter.Member) bool { return m.RaftAddr == raftAddr })
+// memberAt returns the node with an inter-node address, or nil.
+func memberAt(t *limiter.Topology, addr string) *limiter.Member {
+	for i := range t.Nodes {
+		if t.Nodes[i].RaftAddr == addr {
+			return &t.Nodes[i]
+		}
+	}
+	return nil
 }
 
 // TransferLeadership transfers the leadership of every group to a node, if replicas are on a part of the nodes of every
@@ -355,14 +348,16 @@ func (r *Router) TransferLeadership(to string) error {
 	if to = called(base.Topology(), to); to != "" && base.Topology().Member(to) == nil {
 		return base.TransferLeadership(to) // which knows why not
 	}
-	if r.replicas > 0 && to != "" && !slices.ContainsFunc(r.Topology().Groups, votes(to)) {
+	all := r.Topology()
+	gets := func(g limiter.Group) bool { return to == "" || all.Serves(&g, to) }
+	if !slices.ContainsFunc(all.Groups, gets) {
 		return fmt.Errorf("node %q has no replica that votes", to)
 	}
 	return r.inTurn(func(group int) error {
 		if g := r.Group(group); to == "" && (g == nil || !g.Topology().Leads()) {
 			return nil
 		}
-		if r.replicas > 0 && to != "" && !votes(to)(r.Topology().Groups[group]) {
+		if !gets(r.Topology().Groups[group]) {
 			return nil
 		}
 		return r.TransferGroup(group, to)
@@ -384,7 +379,7 @@ func (r *Router) TransferGroup(group int, to string) error {
 				return err
 			}
 		}
-		own := transferTarget(t, r.base().Topology(), to)
+		own := cmp.Or(idIn(t, r.base().Topology(), to), to) // a group without the node refuses it
 		if to != "" && t.Leader == own {
 			return nil
 		}
@@ -403,22 +398,6 @@ func called(t *limiter.Topology, given string) string {
 		}
 	}
 	return given
-}
-
-// votes returns a function that reports whether a node votes in a group. id is the node's id in the first group.
-func votes(id string) func(limiter.Group) bool {
-	return func(g limiter.Group) bool {
-		return slices.ContainsFunc(g.Members, func(m limiter.GroupMember) bool { return m.ID == id && m.Voter })
-	}
-}
-
-// transferTarget returns the id that a node of the first group has in another group. It returns the same id if the
-// group does not have the node, so that the group refuses it. An empty id means any node.
-func transferTarget(t, first *limiter.Topology, to string) string {
-	if own := idIn(t, first, to); own != "" {
-		return own
-	}
-	return to
 }
 
 // Snapshot takes a snapshot of every group.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -55,6 +56,21 @@ func (w *webConns) changed(nc net.Conn, state http.ConnState) {
 	w.mu.Unlock()
 	if slot != nil { // nil: the connection was not admitted
 		slot.Release()
+	}
+}
+
+// server returns a server of these connections.
+func (w *webConns) server(handle http.Handler, headerBytes int, log *slog.Logger) *http.Server {
+	return &http.Server{
+		ConnContext:       w.admit,
+		ConnState:         w.changed,
+		Handler:           w.serve(handle),
+		ReadHeaderTimeout: httpHeaderTimeout,
+		ReadTimeout:       httpReadTimeout,
+		WriteTimeout:      httpWriteTimeout,
+		IdleTimeout:       httpIdleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -97,17 +97,7 @@ func New(s *service.Service, by Hand, check string, rest bool) (*Server, error) 
 	mux.Handle(checkPath, answer)
 	mux.Handle(checkPath+"/", answer)
 	h.conns = newWebConns(most, &s.Wire.EvictedHTTP)
-	h.server = &http.Server{
-		ConnContext:       h.conns.admit,
-		ConnState:         h.conns.changed,
-		Handler:           h.conns.serve(telling(mux)),
-		ReadHeaderTimeout: httpHeaderTimeout,
-		ReadTimeout:       httpReadTimeout,
-		WriteTimeout:      httpWriteTimeout,
-		IdleTimeout:       httpIdleTimeout,
-		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-	}
+	h.server = h.conns.server(telling(mux), headerBytes, s.Log)
 	return h, nil
 }
 

@@ -27,17 +27,7 @@ func NewStarting(said func() string, log *slog.Logger) *Starting {
 		w.Header().Set("Retry-After", "1")
 		writePlain(w, http.StatusServiceUnavailable, "[-]node "+said())
 	})
-	conns := newWebConns(MaxConns, &s.evicted)
-	s.server = &http.Server{
-		ConnContext:       conns.admit,
-		ConnState:         conns.changed,
-		Handler:           conns.serve(mux),
-		ReadHeaderTimeout: httpHeaderTimeout,
-		ReadTimeout:       httpReadTimeout,
-		WriteTimeout:      httpWriteTimeout,
-		MaxHeaderBytes:    MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	s.server = newWebConns(MaxConns, &s.evicted).server(mux, MaxHeaderBytes, log)
 	s.server.SetKeepAlivesEnabled(false) // the next request may be for the server that follows
 	return s
 }

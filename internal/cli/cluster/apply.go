@@ -134,7 +134,7 @@ func (d *drainCmd) run(w io.Writer, c *Command) error {
 		if err != nil {
 			return err
 		}
-		moves, err := placement.Plan(state, placement.Options{Drain: []string{d.ID}})
+		moves, err := placement.Plan(state, []string{d.ID})
 		switch {
 		case err != nil:
 			return err

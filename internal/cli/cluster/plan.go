@@ -41,7 +41,7 @@ func (p *planCmd) show(w io.Writer, c *Command) error {
 	if err = c.measure(&status, &state); err != nil {
 		return err
 	}
-	moves, errPlan := placement.Plan(state, placement.Options{Drain: p.Drain})
+	moves, errPlan := placement.Plan(state, p.Drain)
 	switch {
 	case errPlan != nil && moves == nil:
 	case p.JSON:

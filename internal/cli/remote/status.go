@@ -236,16 +236,6 @@ func (s *Status) BelowReplicas() (n int) {
 	return n
 }
 
-// EndedHere returns the number of groups that have ended on the node that answered.
-func (s *Status) EndedHere() (n int) {
-	for i := range s.Groups {
-		if s.Groups[i].Ended != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // Leaderless returns the number of groups without a leader. A group that has ended on the node does not count, because
 // the node knows no leader of it.
 func (s *Status) Leaderless() (n int) {

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -104,7 +105,7 @@ func explainHere(g Replica, body []byte) ([]byte, error) {
 	var d wire.Decoder
 	d.Reset(body)
 	ops, _, _, err := d.Append(nil)
-	if err != nil || !allDry(ops) {
+	if err != nil || !pipeline.AllDry(ops) {
 		return nil, errors.Join(err, errors.New("a question that decides"))
 	}
 	out := make([]engine.Decision, len(ops))

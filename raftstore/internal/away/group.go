@@ -171,7 +171,7 @@ func (g *Group) Learn(from string, at time.Time, led host.Led) {
 
 // Decide decides operations; see limiter.Limiter.
 func (g *Group) Decide(ops []engine.Op, out []engine.Decision) error {
-	if allDry(ops) {
+	if pipeline.AllDry(ops) {
 		return g.explain(ops, out)
 	}
 	return g.submit(ops, out, false)
@@ -192,16 +192,6 @@ func (g *Group) submit(ops []engine.Op, out []engine.Decision, atomic bool) erro
 	return err
 }
 
-// allDry reports whether no operation changes anything.
-func allDry(ops []engine.Op) bool {
-	for i := range ops {
-		if !ops[i].Dry {
-			return false
-		}
-	}
-	return true
-}
-
 // Clear removes all limiters of the group.
 func (g *Group) Clear() error {
 	return g.ask(calls.Clear, nil)
@@ -211,13 +201,11 @@ func (g *Group) Clear() error {
 func (g *Group) ClearDatabase(database int) error {
 	var out [1]engine.Decision
 	op := engine.Flush(database, hashslot.OfGroup(g.config.Group, g.config.Groups).First)
-	if err := g.Decide([]engine.Op{op}, out[:]); err != nil {
-		return err
-	}
-	if out[0].Status != engine.OK {
+	err := g.Decide([]engine.Op{op}, out[:])
+	if err == nil && out[0].Status != engine.OK {
 		return limiter.OutcomeOfStatus(out[0].Status)
 	}
-	return nil
+	return err
 }
 
 // Advance moves the test clock of the group.
@@ -270,12 +258,17 @@ func (g *Group) ReadIndex() error { return nil }
 
 // Current asks the leader for the members of the group.
 func (g *Group) Current() (*limiter.Topology, error) {
-	led, from, err := g.look()
+	got, err := g.read(&question{What: askLeader})
 	if err != nil {
 		return nil, err
 	}
-	k := &known{led, from, time.Now()}
-	g.Learn(from, k.at, led)
+	k := &known{Led: got.Led, at: time.Now()}
+	for _, m := range k.Members {
+		if m.ID == k.Leader {
+			k.leader = m.Addr
+		}
+	}
+	g.Learn(k.leader, k.at, k.Led)
 	return k.topology(), nil
 }
 

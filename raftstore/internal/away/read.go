@@ -92,20 +92,6 @@ func (g *Group) askWith(q *question, within time.Duration, call func(context.Con
 	return got, gob.NewDecoder(bytes.NewReader(said)).Decode(got)
 }
 
-// look asks the leader for the members of the group.
-func (g *Group) look() (led host.Led, from string, err error) {
-	got, err := g.read(&question{What: askLeader})
-	if err != nil {
-		return led, "", err
-	}
-	for _, m := range got.Led.Members {
-		if m.ID == got.Led.Leader {
-			from = m.Addr
-		}
-	}
-	return got.Led, from, nil
-}
-
 // explain answers operations that are all Dry.
 func (g *Group) explain(ops []engine.Op, out []engine.Decision) error {
 	for i := range ops {

@@ -105,20 +105,12 @@ func (k *Keeper) BelongTo(clusterID string, groups wire.GroupCount, replicas int
 	return true, k.write()
 }
 
-// ClusterGroups returns the number of Raft groups of this node's cluster. It returns false while the node knows of no
-// cluster.
-func (k *Keeper) ClusterGroups() (groups int, ok bool) {
+// Founding returns the numbers of Raft groups and of their replicas of this node's cluster; see host.Options. It
+// returns false while the node knows of no cluster.
+func (k *Keeper) Founding() (groups, replicas int, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.Groups.N(), k.ClusterID != ""
-}
-
-// ClusterReplicas returns how many replicas each group of this node's cluster shall have; see host.Options. It returns
-// false while the node knows of no cluster.
-func (k *Keeper) ClusterReplicas() (replicas int, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.Replicas, k.ClusterID != ""
+	return k.Groups.N(), k.Replicas, k.ClusterID != ""
 }
 
 // MarkHasLog records that a restored node now has a log.

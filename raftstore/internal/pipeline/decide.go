@@ -13,7 +13,7 @@ import (
 
 // Decide implements Node.Decide. foreign tells that another node has forwarded the operations.
 func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
-	if allDry(ops) {
+	if AllDry(ops) {
 		p.FSM.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
 		return nil
 	}
@@ -28,7 +28,7 @@ func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 // second half. So a caller can decide in several groups without a goroutine for each. started is false, and nothing is
 // done, if the operations may need several entries or none.
 func (p *Pipeline) Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool) {
-	if p.denials.likely() || p.memoryExhausted() || fitting(ops) < len(ops) || allDry(ops) {
+	if p.denials.likely() || p.memoryExhausted() || fitting(ops) < len(ops) || AllDry(ops) {
 		return nil, false
 	}
 	start := time.Now()
@@ -46,8 +46,8 @@ func (p *Pipeline) Start(ops []engine.Op, out []engine.Decision) (wait func() er
 	}, true
 }
 
-// allDry reports whether no operation changes anything.
-func allDry(ops []engine.Op) bool {
+// AllDry reports whether no operation changes anything.
+func AllDry(ops []engine.Op) bool {
 	for i := range ops {
 		if !ops[i].Dry {
 			return false

@@ -169,7 +169,7 @@ func (p *Pipeline) mayLog(f *forwarded, body []byte, forms wire.Forms) bool {
 		return false
 	}
 	for _, c := range f.calls {
-		if !c.atomic && allDry(f.ops[c.from:c.end]) {
+		if !c.atomic && AllDry(f.ops[c.from:c.end]) {
 			return false
 		}
 	}
