@@ -107,6 +107,10 @@ func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o666))
 	}
+	group := filepath.Join(dir, "groups", "0001", "NODE")
+	require.NoError(t, os.MkdirAll(filepath.Dir(group), 0o700))
+	require.NoError(t, os.WriteFile(group, nil, 0o600))
+	require.NoError(t, os.Chmod(group, 0o644))
 	segment := filepath.Join(elsewhere, "00000001.wal")
 	require.NoError(t, os.WriteFile(segment, nil, 0o600))
 	require.NoError(t, os.Chmod(segment, 0o644))
@@ -118,7 +122,7 @@ func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	for path, mode := range map[string]fs.FileMode{
 		dir: 0o755, filepath.Join(dir, "notes.txt"): 0o666, filepath.Join(dir, "log.txt"): 0o666,
 		filepath.Join(dir, "logs"): 0o666, filepath.Join(dir, "statement"): 0o666, elsewhere: 0o700, segment: 0o600,
-		filepath.Join(dir, "NODE"): 0o600, filepath.Join(dir, "NODE.tmp"): 0o600,
+		group: 0o600, filepath.Join(dir, "NODE"): 0o600, filepath.Join(dir, "NODE.tmp"): 0o600,
 	} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
