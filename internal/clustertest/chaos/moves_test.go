@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/logtest"
 )
 
 const (
@@ -214,13 +215,13 @@ func (m *tier) anyone() *Node { return m.nodes[m.rng.IntN(len(m.nodes))] }
 // that kills the command.
 func (m *tier) operate(at *Node, v move, heard func(line string, kill func())) error {
 	cmd := exec.CommandContext(m.Context(), at.binary, append(v.args(), "--addr", at.Addr)...)
-	var said bytes.Buffer
+	var said logtest.Buffer // the errors, which another goroutine copies, and the lines
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	require.NoError(m, err)
 	require.NoError(m, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		said.WriteString(lines.Text() + "\n")
+		fmt.Fprintln(&said, lines.Text())
 		if heard != nil {
 			heard(lines.Text(), func() { _ = cmd.Process.Kill() })
 		}
