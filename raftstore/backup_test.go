@@ -45,7 +45,7 @@ func TestABackupFoundsAnotherCluster(t *testing.T) {
 	backup := backUp(t, c.nodes[(at+1)%3])
 	c.take(leader, "key", 10) // after the backup, so not in it
 
-	other := &cluster{t: t, fatal: make(chan error, 100)}
+	other := &cluster{t: t, fatal: make(chan error, 100), heartbeat: busy}
 	t.Cleanup(other.close)
 	first := listener(t)
 	o := other.options(0, first.Addr().String())

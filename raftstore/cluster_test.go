@@ -1,6 +1,7 @@
 package raftstore_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,15 +24,26 @@ const patience = 20 * time.Second
 
 // cluster is a set of nodes in this process, on loopback and real disks.
 type cluster struct {
-	t     *testing.T
-	nodes []*raftstore.Node
-	opts  []raftstore.Options
-	fatal chan error
+	t         *testing.T
+	nodes     []*raftstore.Node
+	opts      []raftstore.Options
+	fatal     chan error
+	heartbeat time.Duration // of its nodes; 0: quick
 }
+
+// busy is the heartbeat of nodes that have others. With a quick heartbeat, a leader sometimes loses its leadership on
+// a loaded machine.
+const busy = time.Second
+
+// quick is the heartbeat of a node that is alone, and of nodes whose test waits for elections.
+const quick = 200 * time.Millisecond
 
 // newCluster starts n nodes that bootstrap a cluster; change may alter the options.
 func newCluster(t *testing.T, n int, change func(i int, o *raftstore.Options)) *cluster {
 	c := &cluster{t: t, fatal: make(chan error, 100)}
+	if n > 1 {
+		c.heartbeat = busy
+	}
 	var listeners []net.Listener
 	var join []string
 	for range n {
@@ -51,10 +63,12 @@ func newCluster(t *testing.T, n int, change func(i int, o *raftstore.Options)) *
 	return c
 }
 
+// options returns the options of a node. No answer is too old for its caller: a call that is repeated because its
+// outcome is unknown may count twice.
 func (c *cluster) options(i int, addr string) raftstore.Options {
 	return raftstore.Options{
 		NodeID: fmt.Sprint("n", i), DataDir: c.t.TempDir(), RaftAddr: addr, ClientAddr: fmt.Sprint("client", i),
-		Heartbeat: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Heartbeat: cmp.Or(c.heartbeat, quick), MaxDecisionAge: patience, Logger: slog.New(slog.DiscardHandler),
 		OnFatal: func(err error) { c.fatal <- err; runtime.Goexit() },
 	}
 }
@@ -74,23 +88,28 @@ func (c *cluster) close() {
 	}
 }
 
-// leader waits until some node serves.
+// foundingTerm is the term of a new cluster before its first election.
+const foundingTerm = 1
+
+// leader waits until some node serves. It does not let a new cluster wait for a heartbeat before its first election.
 func (c *cluster) leader() (leader *raftstore.Node, i int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		for i = range c.nodes {
-			if leader = c.nodes[i]; leader != nil && leader.Confirm() == nil {
+			if leader = c.nodes[i]; leader == nil {
+				continue
+			}
+			if leader.Confirm() == nil {
 				return true
+			}
+			if leader.Topology().Term <= foundingTerm {
+				leader.Elect(c.t.Context(), "") // only the founder votes yet
 			}
 		}
 		return false
 	}, patience, 10*time.Millisecond, "no leader")
 	return leader, i
 }
-
-// busy is the heartbeat of tests whose requests must reach a particular leader. With 200 ms the leader sometimes
-// loses its leadership on a loaded machine.
-const busy = time.Second
 
 // order calls do with the leader, and repeats it until it succeeds.
 func (c *cluster) order(do func(leader *raftstore.Node) error) (leader *raftstore.Node, at int) {

@@ -93,7 +93,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 	const bound = 4 << 20
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
-		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = bound, 4, time.Second
+		o.Table.MaxMemoryBytes, o.Table.Shards = bound, 4
 	})
 	leader, _ := c.leader()
 	offender := quota("offender", 1_000_000)

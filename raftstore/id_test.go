@@ -29,7 +29,7 @@ func (c *cluster) allWrite(format byte) {
 // TestAnIDIsBoundOnEveryNode checks that a request with a used ID and other terms is refused through every node, by the
 // next leader, and after a snapshot and a restart.
 func TestAnIDIsBoundOnEveryNode(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, busy })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
 	leader, at := c.leader()
 	follower, next := c.nodes[(at+1)%3], (at+2)%3
 	c.allWrite(wire.Version)
@@ -83,7 +83,7 @@ func refilled(key string) engine.Op {
 func TestIDsWhileAnOlderMemberIsThere(t *testing.T) {
 	const older = wire.Oldest
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		if o.TestClock, o.Heartbeat = true, busy; i == 0 {
+		if o.TestClock = true; i == 0 {
 			o.Format = older
 		}
 	})

@@ -2,17 +2,14 @@ package raftstore_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-project/weir/raftstore"
 )
 
 // TestALateImageRemovesNoEntry checks that an old image from the leader does not remove later entries which the
 // follower has acknowledged. The leader sees a success and continues.
 func TestALateImageRemovesNoEntry(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
 	follower := c.nodes[(at+1)%3]
 	c.take(leader, "key", 100)

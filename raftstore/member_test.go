@@ -84,7 +84,7 @@ func TestGrowToFiveAndShrink(t *testing.T) {
 }
 
 func TestReplaceADeadNode(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = busy })
+	c := newCluster(t, 3, nil)
 	_, at := c.leader()
 	dead := (at + 1) % 3
 	c.stop(dead)
@@ -130,7 +130,7 @@ func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 }
 
 func TestNodesThatMayNotJoin(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Secret, o.Heartbeat = []byte("secret"), busy })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Secret = []byte("secret") })
 	c.leader()
 	t.Run("a wrong secret", func(t *testing.T) {
 		_, err := c.grow(8, func(o *raftstore.Options) { o.Secret = []byte("guess") })

@@ -223,7 +223,7 @@ func zonedPolicies(n int) []engine.Op {
 // is refused and has no effect.
 func TestLongTransactions(t *testing.T) {
 	const long = 5 * patience // a busy machine needs many seconds for megabytes
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat, o.MaxDecisionAge = busy, long })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge = long })
 	_, at := c.leader()
 	fits, tooLong := zonedPolicies(400), append(zonedPolicies(1023), setPolicy("last", 1))
 	out := make([]engine.Decision, len(tooLong))

@@ -31,7 +31,6 @@ func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	var logs [3]slowLog
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		logs[i].InmemStore, o.Log = raft.NewInmemStore(), append(o.Log, &logs[i])
-		o.Heartbeat = time.Second // a slow append must not cause an election
 	})
 	_, at := c.leader()
 	logs[at].takes.Store(int64(slow))
