@@ -51,7 +51,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		warnings[i].text = []byte("have different memory bounds")
 		o.Logger = slog.New(slog.NewTextHandler(&warnings[i], nil))
-		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = large, 4, time.Second
+		o.Table.MaxMemoryBytes, o.Table.Shards = large, 4
 		if i == 0 {
 			o.Table.MaxMemoryBytes = small
 		}
@@ -71,7 +71,8 @@ func TestBoundsMayDiffer(t *testing.T) {
 	require.Greater(t, held, int64(small), "a follower must hold what the leader admits, beyond its own bound")
 
 	// Without Confirm, as in moveTo, because its batch evicts as a request does.
-	require.NoError(t, leader.TransferLeadership(c.opts[0].NodeID))
+	require.Eventually(t, func() bool { return leader.TransferLeadership(c.opts[0].NodeID) == nil }, patience,
+		10*time.Millisecond)
 	require.Eventually(t, func() bool { return c.nodes[0].Stats().MemoryBytes <= small },
 		patience, 10*time.Millisecond, "the new leader must evict without a request")
 	require.Positive(t, c.nodes[0].Stats().Evicted)

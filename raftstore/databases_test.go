@@ -2,6 +2,7 @@ package raftstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +32,7 @@ func TestDatabasesNeedEveryMember(t *testing.T) {
 		require.Less(t, n.Topology().Format, byte(limiter.DatabasesFormat))
 	}
 	c.decideOn(leader, quota("key", 10))
-	require.NoError(t, c.nodes[0].ClearDatabase(0))
+	c.clear(c.nodes[0], 0)
 	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining)
 	c.agree()
 
@@ -41,11 +42,17 @@ func TestDatabasesNeedEveryMember(t *testing.T) {
 		require.EqualValues(t, 9, c.decideOn(n, inOne(quota("key", 10)))[0].Remaining)
 		require.EqualValues(t, 19, c.decideOn(n, quota("key", 20))[0].Remaining)
 		require.EqualValues(t, 8, c.decideOn(n, inOne(quota("key", 10)))[0].Remaining)
-		require.NoError(t, n.ClearDatabase(0))
-		require.NoError(t, n.ReadIndex())
+		c.clear(n, 0)
+		require.Eventually(t, func() bool { return n.ReadIndex() == nil }, patience, time.Millisecond)
 		require.EqualValues(t, 0, n.Len(0))
 		require.EqualValues(t, 1, n.Len(1))
-		require.NoError(t, n.ClearDatabase(1))
+		c.clear(n, 1)
 	}
 	c.agree()
+}
+
+// clear clears a database through a node, and repeats that until it succeeds.
+func (c *cluster) clear(n *raftstore.Node, db int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { return n.ClearDatabase(db) == nil }, patience, time.Millisecond)
 }

@@ -27,7 +27,7 @@ func awaitEvents(t *testing.T, n *raftstore.Node, last uint64) {
 // end and its event. The nodes have different numbers of shards, and their logs stay equal.
 func TestEndsAreToldExactlyOnce(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.TestClock, o.Heartbeat, o.Table.Shards = true, busy, 1<<(3*i)
+		o.TestClock, o.Table.Shards = true, 1<<(3*i)
 	})
 	leader, _ := c.leader()
 	c.decideOn(leader, notifying("p", 1<<40, ""))
@@ -51,7 +51,7 @@ func TestEndsAreToldExactlyOnce(t *testing.T) {
 			c.decideOn(c.nodes[(round+1)%3], commit(id, cost[id]))
 		}
 		leader, at := c.leader()
-		require.True(t, leader.Advance(time.Second+50*time.Millisecond))
+		c.advanceTo(time.Duration(leader.Now().NowNs) + time.Second + 50*time.Millisecond)
 		for _, id := range ids[50:] {
 			ended[id] = true
 		}

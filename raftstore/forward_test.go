@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -75,7 +76,7 @@ func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, 
 func TestALateStatusEndsNoDecision(t *testing.T) {
 	var late [3]sync.RWMutex // the answers to a node wait while the lock with its index is held for writing
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.MaxDecisionAge, o.Heartbeat = patience, busy
+		o.MaxDecisionAge = patience
 		o.Dialer = dialer(func(conn net.Conn, _ string) net.Conn {
 			return &lateConn{Conn: conn, wait: func() {
 				late[i].RLock()
@@ -130,7 +131,7 @@ func (s *swapped) flush(conn net.Conn) {
 }
 
 // TestAPipelineKeepsItsOrder checks that the parts of a pipeline are decided in the client's order, on whatever
-// connections they reach the leader.
+// connections they reach the leader. A pipeline that fails may have counted in part, so each attempt has its own key.
 func TestAPipelineKeepsItsOrder(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Dialer = dialer(func(conn net.Conn,
@@ -140,11 +141,16 @@ func TestAPipelineKeepsItsOrder(t *testing.T) {
 	})
 	_, at := c.leader()
 	const parts = 4
-	ops := make([]engine.Op, parts*1024)
-	for i := range ops {
-		ops[i] = quota("key", int64(len(ops)))
-	}
-	for i, d := range c.decideOn(c.nodes[(at+1)%3], ops...) {
+	ops, attempts := make([]engine.Op, parts*1024), 0
+	out := make([]engine.Decision, len(ops))
+	require.Eventually(t, func() bool {
+		attempts++
+		for i := range ops {
+			ops[i] = quota(fmt.Sprint("key", attempts), int64(len(ops)))
+		}
+		return c.nodes[(at+1)%3].Decide(ops, out) == nil
+	}, patience, time.Millisecond)
+	for i, d := range out {
 		require.EqualValues(t, len(ops)-1-i, d.Remaining)
 	}
 }

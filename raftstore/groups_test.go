@@ -40,7 +40,7 @@ func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 		m.listen(host)
 	}
 	for group := range first {
-		m.groups = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)})
+		m.groups = append(m.groups, &cluster{t: t, fatal: make(chan error, 100), heartbeat: busy})
 		m.said = append(m.said, &logtest.Buffer{})
 		for host := range n {
 			m.open(group, host)
@@ -55,7 +55,6 @@ func (m *multiGroup) open(group, host int) {
 	c := m.groups[group]
 	o := c.options(host, m.addrs[host])
 	o.Join, o.Expect, o.Host, o.Group, o.Groups = m.addrs, len(m.addrs), m.hosts[host], group, m.count
-	o.Heartbeat = busy
 	o.Logger = slog.New(slog.NewTextHandler(m.said[group], nil))
 	c.add(o)
 }
@@ -144,24 +143,30 @@ func TestGroupsOnOnePort(t *testing.T) {
 }
 
 // endsAlone closes and reopens the node of group 0 on the host that leads group 1. Group 1 keeps its leader, and its
-// decisions do not fail.
+// decisions do not fail. A busy machine may disturb an attempt, but not each of several.
 func (m *multiGroup) endsAlone() {
 	m.t.Helper()
-	leader := m.groups[1].moveTo(1)
-	leader.Topology() // counts the earlier change of leader
-	changes := leader.Consensus().LeaderChanges
-	began := time.Now()
-	m.groups[0].stop(1)
-	for out := make([]engine.Decision, 1); time.Since(began) < 2*busy; {
-		require.NoError(m.t, leader.Decide([]engine.Op{quota("{"+keyOf(1, 2)+"}undisturbed", 1<<30)}, out))
-		require.EqualValues(m.t, 1, out[0].Allowed)
-		time.Sleep(5 * time.Millisecond)
+	var leader *raftstore.Node
+	undisturbed := false
+	for attempt := 0; !undisturbed; attempt++ {
+		require.Less(m.t, attempt, 4, "the end of a node disturbs the other group")
+		leader = m.groups[1].moveTo(1)
+		leader.Topology() // counts the earlier change of leader
+		changes := leader.Consensus().LeaderChanges
+		began := time.Now()
+		m.groups[0].stop(1)
+		undisturbed = true
+		for out := make([]engine.Decision, 1); undisturbed && time.Since(began) < 2*busy; {
+			err := leader.Decide([]engine.Op{quota("{"+keyOf(1, 2)+"}undisturbed", 1<<30)}, out)
+			undisturbed = err == nil && out[0].Allowed == 1
+			time.Sleep(5 * time.Millisecond)
+		}
+		other, _ := m.groups[0].leader()
+		require.EqualValues(m.t, 99-attempt, m.groups[0].take(other, "{"+keyOf(0, 2)+"}undisturbed", 100).Remaining)
+		m.reopen(0, 1)
+		m.groups[0].agree()
+		undisturbed = undisturbed && leader.Confirm() == nil && changes == leader.Consensus().LeaderChanges
 	}
-	m.take(0, 94)
-	m.reopen(0, 1)
-	m.groups[0].agree()
-	require.NoError(m.t, leader.Confirm())
-	require.Equal(m.t, changes, leader.Consensus().LeaderChanges)
 	_, err := raftstore.OpenAlone(m.groups[1].opts[1])
 	require.Error(m.t, err, "the node is running")
 	require.NoError(m.t, leader.Confirm())
@@ -176,7 +181,7 @@ func (m *multiGroup) loseHost(host int) {
 	for group, c := range m.groups {
 		lost[group], c.nodes[host] = c.nodes[host], nil
 	}
-	m.take(0, 93)
+	m.take(0, 94)
 	m.take(1, 94)
 	for _, n := range lost {
 		require.NoError(m.t, n.Close())
@@ -186,7 +191,7 @@ func (m *multiGroup) loseHost(host int) {
 	for group := range m.groups {
 		m.reopen(group, host)
 	}
-	m.take(0, 92)
+	m.take(0, 93)
 	m.take(1, 93)
 }
 
@@ -195,7 +200,8 @@ func (m *multiGroup) loseHost(host int) {
 func TestAGroupStartsLater(t *testing.T) {
 	m := newMultiGroup(t, 3, 1, 2)
 	m.take(0, 99)
-	m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &logtest.Buffer{})
+	m.groups = append(m.groups, &cluster{t: t, fatal: make(chan error, 100), heartbeat: busy})
+	m.said = append(m.said, &logtest.Buffer{})
 	m.open(1, 0)
 	require.Eventually(t, func() bool { return m.said[1].Has("this node has no group 1") }, patience,
 		10*time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -90,20 +91,24 @@ func TestAlternativesOutliveTheirLeader(t *testing.T) {
 // TestATestClockMovesByTheLog checks that the test clock moves only through log entries, and that concurrent moves
 // add up.
 func TestATestClockMovesByTheLog(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, busy })
-	leader, at := c.leader()
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
+	leader, _ := c.leader()
 	c.decideOn(leader, quota("key", 1))
-	before := leader.Now()
-	leader.HoldQueue()
-	moved := make(chan bool)
-	go func() { moved <- leader.Advance(time.Hour) }()
-	require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
-	require.Equal(t, before, leader.Now(), "the clock must not move before the entry is committed")
-	require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
-	require.False(t, <-moved, "Advance must report failure when another leader took over")
+	var before engine.Stamp
+	require.Error(t, acrossAHandover(t, c, func(leader *raftstore.Node) error {
+		if before = leader.Now(); leader.Advance(time.Hour) {
+			return nil
+		}
+		return limiter.ErrUnknownOutcome
+	}, func() {
+		for _, n := range c.nodes {
+			require.LessOrEqual(t, n.Now().NowNs, before.NowNs, "the clock must not move before the entry is committed")
+		}
+	}), "Advance must report failure when another leader took over")
 
 	leader, _ = c.leader()
 	require.Equal(t, before, leader.Now())
+	moved := make(chan bool)
 	const movers = 30
 	for range movers {
 		go func() { moved <- leader.Advance(time.Minute) }()
@@ -121,7 +126,7 @@ func TestATestClockMovesByTheLog(t *testing.T) {
 
 // TestHoldsEndOnEveryNode checks that a hold ends at the same limiter time on every node.
 func TestHoldsEndOnEveryNode(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, busy })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
 	leader, _ := c.leader()
 	c.decideOn(leader, setPolicy("org", 100))
 	for i := range 50 {

@@ -1,7 +1,9 @@
 package raftstore_test
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,13 +20,16 @@ import (
 type hangingLog struct {
 	*raft.InmemStore
 	mu    sync.Mutex
+	at    []byte        // the disk hangs at an entry with this text; nil: at none
+	hangs chan struct{} // closed when the disk hangs
 	works chan struct{} // closed when the disk works again; nil while the disk works
 }
 
-func (h *hangingLog) hang() {
+// hangAt makes the disk hang when it shall write an entry with a text.
+func (h *hangingLog) hangAt(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.works = make(chan struct{})
+	h.at = []byte(text)
 }
 
 func (h *hangingLog) release() {
@@ -38,6 +43,10 @@ func (h *hangingLog) release() {
 
 func (h *hangingLog) StoreLogs(ls []*raft.Log) error {
 	h.mu.Lock()
+	if h.at != nil && slices.ContainsFunc(ls, func(l *raft.Log) bool { return bytes.Contains(l.Data, h.at) }) {
+		h.at, h.works = nil, make(chan struct{})
+		close(h.hangs)
+	}
 	works := h.works
 	h.mu.Unlock()
 	if works != nil {
@@ -48,18 +57,18 @@ func (h *hangingLog) StoreLogs(ls []*raft.Log) error {
 
 func (h *hangingLog) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
 
-// hangLeader starts three nodes, hangs the leader's disk, and returns the index of the leader. The heartbeat of a
-// second delays the election of another leader. Decisions may take an hour, so no time limit ends them.
-func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
+// hangLeader starts three nodes. The leader's disk hangs when it shall write an entry with a text. hangLeader returns
+// the index of the leader. Decisions may take an hour, so no time limit ends them.
+func hangLeader(t *testing.T, text string) (c *cluster, at int, logs [3]*hangingLog) {
 	c = newCluster(t, 3, func(i int, o *raftstore.Options) {
-		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore()}
-		o.Log, o.MaxDecisionAge, o.Heartbeat = append(o.Log, logs[i]), time.Hour, busy
+		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore(), hangs: make(chan struct{})}
+		o.Log, o.MaxDecisionAge = append(o.Log, logs[i]), time.Hour
 	})
 	_, at = c.leader()
 	for _, n := range c.nodes {
 		c.take(n, "before", 100)
 	}
-	logs[at].hang()
+	logs[at].hangAt(text)
 	t.Cleanup(logs[at].release)
 	return c, at, logs
 }
@@ -77,7 +86,7 @@ func (c *cluster) awaitOther(at int) {
 
 // TestALeaderWithAHungDiskIsReplaced checks that the followers of a leader with a hung disk elect another leader.
 func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
-	c, at, logs := hangLeader(t)
+	c, at, logs := hangLeader(t, "")
 	go c.nodes[at].Confirm() // makes the leader write something
 	c.awaitOther(at)
 	require.EqualValues(t, 1, c.take(c.nodes[(at+1)%3], "after", 1).Allowed)
@@ -89,15 +98,28 @@ func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
 // TestCallsToAHungLeaderEndWhenAnotherLeads checks that calls which wait for a hung leader end with an unknown
 // outcome when another node leads. Otherwise later calls would wait behind them.
 func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
-	c, at, _ := hangLeader(t)
+	c, at, logs := hangLeader(t, "waits")
 	other := c.nodes[(at+1)%3]
 	answers := make(chan error)
 	ops := []engine.Op{{Key: []byte("waits"), Cost: 1, Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 100,
 	}}}
-	go func() { answers <- other.Decide(ops, make([]engine.Decision, 1)) }()
-	require.Eventually(t, func() bool { return c.nodes[at].Forwarded() > 0 }, patience, time.Millisecond,
-		"the call must reach the hung leader")
+	go func() {
+		for t.Context().Err() == nil {
+			err := other.Decide(ops, make([]engine.Decision, 1))
+			select {
+			case <-logs[at].hangs:
+				answers <- err
+				return
+			default: // the call has not reached the leader
+			}
+		}
+	}()
+	select {
+	case <-logs[at].hangs:
+	case <-time.After(patience):
+		t.Fatal("the call must reach the leader")
+	}
 	c.awaitOther(at)
 	select {
 	case err := <-answers:

@@ -58,7 +58,7 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 		c.wipe(lost)
 		require.ErrorContains(t, c.died(raftstore.ErrLostState), fmt.Sprintf("%q", self),
 			"the wiped node must be refused, because its id is still a member")
-		require.NoError(t, leader.RemoveNode(self))
+		leader, _ = c.remove(self)
 		c.sees(leader, 2, 2)
 		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrRemovedID)
 		c.wipe(lost)
@@ -82,7 +82,7 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 
 // TestSpentIDsAreRemembered checks that nodes remember removed ids from an image and from the log.
 func TestSpentIDsAreRemembered(t *testing.T) {
-	c := newCluster(t, 4, func(_ int, o *raftstore.Options) { o.Heartbeat = busy })
+	c := newCluster(t, 4, nil)
 	c.leader()
 	for i := 3; i > 1; i-- {
 		c.stop(i)
@@ -117,10 +117,10 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 // directory at another address.
 func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	c := newCluster(t, 3, nil)
-	leader, at := c.leader()
+	_, at := c.leader()
 	lost := (at + 1) % 3
 	c.stop(lost)
-	require.NoError(t, leader.RemoveNode(c.opts[lost].NodeID))
+	leader, at := c.remove(c.opts[lost].NodeID)
 	c.sees(leader, 2, 2)
 	c.moveTo(at) // the log now has an entry that the removed node lacks
 	l := listener(t)

@@ -79,7 +79,8 @@ func TestARollingRestartLosesNoRead(t *testing.T) {
 }
 
 // TestALeaderShowsWhatAFollowerHasShown checks a leader that applies an entry later than a follower. Until it has
-// applied the entry, it answers neither a read nor a denial.
+// applied the entry, it answers neither a read nor a denial. A take may be too old before it becomes an entry, so the
+// test repeats it until the follower shows it.
 func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge = 300 * time.Millisecond })
 	leader, at := c.leader()
@@ -89,15 +90,18 @@ func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 	}
 	release := sync.OnceFunc(leader.HoldApply())
 	defer release()
+	shown := func() bool {
+		_, ok := follower.Inspect([]byte("k"))
+		return ok
+	}
 	taken := make(chan struct{})
 	go func() {
 		defer close(taken)
-		_, _ = takeOnce(leader, "k")
+		for began := time.Now(); !shown() && time.Since(began) < patience; {
+			_, _ = takeOnce(leader, "k")
+		}
 	}()
-	require.Eventually(t, func() bool {
-		_, shown := follower.Inspect([]byte("k"))
-		return shown
-	}, patience, time.Millisecond)
+	require.Eventually(t, shown, patience, time.Millisecond)
 	require.ErrorIs(t, leader.ReadIndex(), limiter.ErrTryAgain)
 	require.ErrorIs(t, follower.ReadIndex(), limiter.ErrTryAgain)
 	_, err := takeOnce(leader, "denied")

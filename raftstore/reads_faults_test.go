@@ -31,6 +31,14 @@ type cutter struct {
 
 var errCut = errors.New("the network is cut")
 
+// joins puts a node of a new cluster on the network.
+func (c *cutter) joins(i int, o *raftstore.Options) {
+	for to, addr := range o.Join {
+		c.index.Store(addr, to)
+	}
+	o.Dialer = c.dialFrom(i)
+}
+
 // dialFrom returns the dialer of a node.
 func (c *cutter) dialFrom(i int) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
@@ -125,10 +133,8 @@ func TestReadsUnderFaults(t *testing.T) {
 	const workers = 4
 	net := &cutter{conns: map[net.Conn][2]int{}}
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		for to, addr := range o.Join {
-			net.index.Store(addr, to)
-		}
-		o.Dialer = net.dialFrom(i)
+		o.Heartbeat = quick // so that another node leads while the leader is cut off
+		net.joins(i, o)
 	})
 	c.leader()
 	r := &readers{c: c}

@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -88,7 +90,9 @@ func TestTheLostThatReturnAreRefused(t *testing.T) {
 		require.EqualValues(t, 8-i, c.take(c.nodes[i%2], "key", 10).Remaining)
 		require.EqualValues(t, 8-i, c.take(lost.nodes[i%3], "key", 10).Remaining)
 	}
-	now := c.nodes[at].Topology()
+	var now *limiter.Topology
+	require.Eventually(t, func() bool { now = c.nodes[at].Topology(); return now.Leader != "" }, patience,
+		time.Millisecond)
 	require.Contains(t, []string{c.opts[0].NodeID, c.opts[1].NodeID}, now.Leader)
 	require.Len(t, now.Nodes, 2)
 	require.NotEqual(t, before, now.ClusterID)
@@ -172,9 +176,14 @@ func TestALaggingSurvivorNeverLeads(t *testing.T) {
 }
 
 // TestWhatIsOverruledIsForgotten checks that decisions which were never acknowledged do not survive a recovery. A
-// late survivor has them in its log, and loses them for good when it joins.
+// late survivor has them in its log, and loses them for good when it joins. The first heartbeat is long, so that the
+// leader still leads when the others have stopped.
 func TestWhatIsOverruledIsForgotten(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	net := &cutter{conns: map[net.Conn][2]int{}}
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		o.Heartbeat = 5 * time.Second
+		net.joins(i, o)
+	})
 	leader, at := c.leader()
 	c.take(leader, "key", 10)
 	require.NoError(t, leader.Snapshot())
@@ -200,14 +209,19 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 	alone.Wait()
 	c.stop(at)
 	c.recoverWith(0, 1, 2)
+	for i := range c.opts {
+		c.opts[i].Heartbeat = busy
+	}
 	for _, i := range others {
 		c.restart(i)
 	}
 	leader, _ = c.leader()
 	require.Greater(t, leader.Topology().Term, term+1000, "the term must be higher than any earlier term")
+	net.off(at, true)
 	c.restart(at)
 	tail := func() bool { _, ok := c.nodes[at].Inspect([]byte("tail0")); return ok }
 	require.True(t, tail(), "the late survivor must start with its own log")
+	net.off(at, false)
 	require.Eventually(t, func() bool { return !tail() }, patience, time.Millisecond)
 	c.agree()
 	for i := range 3 {

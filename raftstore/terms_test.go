@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -18,23 +19,31 @@ import (
 )
 
 // acrossAHandover calls a leader whose queue is paused, and makes another node the leader before a batch is in
-// flight. The new leader decides the waiting calls.
-func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node) error) error {
-	leader, at := c.leader()
-	leader.HoldQueue()
-	answer := make(chan error, 1)
-	go func() { answer <- call(leader) }()
-	require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
-	require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
-	return <-answer
+// flight. The new leader decides the waiting calls. If the transfer fails, the old leader has decided them, and another
+// attempt begins. waits is called while the call waits.
+func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node) error, waits func()) error {
+	for began := time.Now(); time.Since(began) < patience; {
+		leader, at := c.leader()
+		leader.HoldQueue()
+		answer := make(chan error, 1)
+		go func() { answer <- call(leader) }()
+		require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
+		waits()
+		transfer := leader.TransferLeadership(c.opts[(at+1)%3].NodeID)
+		if err := <-answer; transfer == nil {
+			return err
+		}
+	}
+	require.Fail(t, "no transfer of leadership succeeds")
+	return nil
 }
 
 // TestAReadIsConfirmedHere checks that the answer of another leader to a call does not confirm this node's state. The
 // error says that nothing was proposed.
 func TestAReadIsConfirmedHere(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	c := newCluster(t, 3, nil)
 	for range 3 {
-		err := acrossAHandover(t, c, (*raftstore.Node).Confirm)
+		err := acrossAHandover(t, c, (*raftstore.Node).Confirm, func() {})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, limiter.ErrUnknownOutcome)
 	}
@@ -42,7 +51,8 @@ func TestAReadIsConfirmedHere(t *testing.T) {
 
 // TestAMixedAnswerIsOfOneLeader checks that no answer combines denials of this node with decisions of a later leader.
 func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	c := newCluster(t, 3, nil)
+	attempts := 0
 	for i := range 3 {
 		key := string(rune('a' + i))
 		leader, _ := c.leader()
@@ -50,8 +60,10 @@ func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
 			c.decideOn(leader, quota(key, 1))
 		}
 		err := acrossAHandover(t, c, func(leader *raftstore.Node) error {
-			return leader.Decide([]engine.Op{quota(key, 1), quota(key+" fresh", 1)}, make([]engine.Decision, 2))
-		})
+			attempts++
+			fresh := fmt.Sprint("fresh", attempts)
+			return leader.Decide([]engine.Op{quota(key, 1), quota(fresh, 1)}, make([]engine.Decision, 2))
+		}, func() {})
 		require.Error(t, err)
 	}
 }
@@ -90,8 +102,8 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	deaf[to].Store(true)
 	before := tries.n.Load()
 	began := time.Now()
-	leader.TransferBlindly(c.opts[to].NodeID, c.opts[to].RaftAddr)
-	for tries.n.Load() == before && time.Since(began) < patience { // a first request may come before the transfer
+	for tries.n.Load() == before && time.Since(began) < patience { // a request may come before the transfer or after it
+		leader.TransferBlindly(c.opts[to].NodeID, c.opts[to].RaftAddr)
 		leader.BecomeLeader() // the library refuses every request until the transfer has failed
 	}
 	most := int64(time.Since(began)/raftstore.LeaderlessPause) + 1
@@ -103,17 +115,26 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 // TestAClosingLeaderAnswersAll checks that a closing leader answers every forwarded batch, or says that it may be
 // repeated. An election may delay the transfer.
 func TestAClosingLeaderAnswersAll(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
 	answers := make(chan error)
+	var forwarded atomic.Bool
 	leader.HoldQueue()
 	for i := range 2 {
-		c.sees(c.nodes[(at+1+i)%3], 3, 3)
+		node := c.nodes[(at+1+i)%3]
+		c.sees(node, 3, 3)
 		go func() {
-			answers <- c.nodes[(at+1+i)%3].Decide([]engine.Op{quota("key", 10)}, make([]engine.Decision, 1))
+			for t.Context().Err() == nil {
+				err := node.Decide([]engine.Op{quota("key", 10)}, make([]engine.Decision, 1))
+				if err == nil || forwarded.Load() { // before, the call has not reached the leader
+					answers <- err
+					return
+				}
+			}
 		}()
 	}
 	require.Eventually(t, func() bool { return leader.Forwarded() == 2 }, patience, time.Millisecond)
+	forwarded.Store(true)
 	time.Sleep(2 * raftstore.QuietFor) // as long as an election may take
 	closed := make(chan error, 1)
 	go func() { closed <- leader.Close() }()

@@ -30,7 +30,7 @@ func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	c.restart(1)
 	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < limiter.UnknownAge },
 		patience, time.Millisecond)
-	require.NoError(t, c.nodes[0].ReadIndex())
+	require.Eventually(t, func() bool { return c.nodes[0].ReadIndex() == nil }, patience, time.Millisecond)
 	_, found := c.nodes[0].Inspect([]byte("k"))
 	require.True(t, found)
 }

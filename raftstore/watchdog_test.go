@@ -37,7 +37,7 @@ func (c *deafConn) Write(b []byte) (int, error) {
 func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		// A leader learns once a second what a member has applied. With a shorter limit every member looks stalled.
-		o.StalledAfter, o.Heartbeat = 3*time.Second, 2*busy
+		o.StalledAfter, o.Heartbeat = 5*time.Second, 2*busy
 	})
 	_, at := c.leader()
 	stuck := (at + 1) % 3
