@@ -97,9 +97,13 @@ func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	return r
 }
 
-// hear records a status of a member.
+// hear records a status of a member. A status that is heard now stays new for an hour, because a busy machine may pause
+// the test. The node must have no configuration yet: an election reads the status of the members.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
 	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
+	if ago == 0 {
+		said.At = time.Now().Add(time.Hour)
+	}
 	b.own.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}
 }
 

@@ -101,8 +101,8 @@ func TestTheSuccessorHasAppliedTheMost(t *testing.T) {
 				{ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
-			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
 			c.tell(n)
+			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
 			to, ok := n.leadership.Successor()
 			require.Equal(t, c.want, to.ID)
 			require.Equal(t, c.want != "", ok)
@@ -113,8 +113,8 @@ func TestTheSuccessorHasAppliedTheMost(t *testing.T) {
 // TestAFollowerHandsNothingOver checks that a follower that closes transfers no leadership and logs no warning.
 func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
-	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
+	n.configure(t, "a", "b")
 	n.leadership.Resign()
 	require.NotContains(t, n.said.String(), "leadership transfer failed")
 }
