@@ -17,11 +17,15 @@ import (
 
 // TestPausedLeaderDoesNotDiverge checks a leader that wakes from a pause and receives its successor's first heartbeat
 // while a proposal waits. With the Raft library's fast path for heartbeats, it writes the proposal under the
-// successor's term, in place of the successor's entry. Without the wrapper the test must see this defect.
+// successor's term, in place of the successor's entry. Without the wrapper the test must see this defect. A leader on a
+// busy machine may stop waiting too early, so the test makes several attempts.
 func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 	require.False(t, diverges(t, true), "the wrapper must prevent the divergence")
-	require.True(t, diverges(t, false),
-		"the test no longer shows the defect, or the library has fixed it: see transport.go")
+	seen := false
+	for attempt := 0; !seen && attempt < 5; attempt++ {
+		seen = diverges(t, false)
+	}
+	require.True(t, seen, "the test no longer shows the defect, or the library has fixed it: see transport.go")
 }
 
 // diverges reports whether a deposed leader applies its own entry at an index at which its successor committed
