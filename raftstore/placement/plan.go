@@ -17,9 +17,9 @@ type Move struct {
 }
 
 // Plan returns the moves that bring a cluster closer to what it should be: groups have all their replicas, drained
-// nodes have none, replicas are spread over the zones and even over the nodes, in this order. The argument drain has the
-// ids of the drained nodes. A member that is no node of the cluster is drained. Any other node that is down keeps its
-// replicas, because it may come back.
+// nodes have none, replicas are spread over the zones and even over the nodes, in this order. The argument drain has
+// the ids of the drained nodes. A member that is no node of the cluster is drained. Any other node that is down keeps
+// its replicas, because it may come back.
 //
 // A plan has at most one move of a group. A plan for the state after it has those that are left, until one is empty.
 // It evens out nodes only if nothing else is left to do. A group is moved only while a majority of its members is up,
