@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -18,10 +19,16 @@ import (
 	"github.com/weir-project/weir/raftstore/router"
 )
 
+// backUp returns a backup. It repeats one that fails, because a group may elect its leader.
 func backUp(t *testing.T, from limiter.Archiver) []byte {
 	t.Helper()
-	b, err := from.Backup()
-	require.NoError(t, err)
+	var b *limiter.Backup
+	var err error
+	made := assert.Eventually(t, func() bool {
+		b, err = from.Backup()
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	require.True(t, made, "%v", err)
 	all, err := io.ReadAll(b)
 	require.NoError(t, err)
 	require.EqualValues(t, b.Bytes, len(all))

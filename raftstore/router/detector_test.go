@@ -119,7 +119,8 @@ func TestASilentNodeLosesItsGroups(t *testing.T) {
 			}
 			return true
 		}, patience, time.Millisecond)
-		require.EqualValues(t, 1, c.nodes[other].Consensus().SilentNodes)
+		require.Eventually(t, func() bool { return c.nodes[other].Consensus().SilentNodes == 1 }, patience,
+			time.Millisecond)
 	}
 	t.Logf("%d groups, %d elections after the silence", led, log.Count(standsLine))
 	require.Zero(t, c.nodes[leader].Consensus().SilentNodes)

@@ -28,7 +28,7 @@ func TestALateJoinOfARemovedNodeIsUndone(t *testing.T) {
 		retry(func() error { return n.Group(g).AddNode("gone", gone.Addr().String()) })
 	}
 	// The first group alone removes the node, as if the joins of the other groups came after the removal.
-	retry(func() error { return n.Group(0).RemoveNode("gone") })
+	c.removed(func() error { return n.Group(0).RemoveNode("gone") })
 	for g := range groups {
 		require.Eventually(t, func() bool { return n.Group(g).Topology().Member("gone") == nil }, patience,
 			10*time.Millisecond, "group %d has a node that the first group has removed", g)

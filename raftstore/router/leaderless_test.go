@@ -18,7 +18,7 @@ func TestChangesWithoutOneLeader(t *testing.T) {
 		c.led(n)
 	}
 	n := c.nodes[0]
-	require.NoError(t, n.RemoveFromGroup("n2", leaderless))
+	c.removed(func() error { return n.RemoveFromGroup("n2", leaderless) })
 	c.stop(1) // two of three nodes have a majority, except in the group of n0 and n1
 	require.Eventually(t, func() bool {
 		led := 0

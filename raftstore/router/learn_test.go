@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/router"
 )
@@ -14,8 +15,8 @@ import (
 // newcomer returns the options of a node that knows the nodes of the tier and not their number of groups.
 func (c *tier) newcomer(id string) raftstore.Options {
 	o := c.opts[0]
-	l := listen(c.t, "127.0.0.1:0")
-	o.NodeID, o.DataDir, o.RaftAddr, o.Listener, o.Groups = id, c.t.TempDir(), l.Addr().String(), l, 0
+	o.NodeID, o.DataDir, o.RaftAddr, o.Groups = id, c.t.TempDir(), freeport.Addr(c.t), 0
+	o.Listener = listen(c.t, o.RaftAddr)
 	return o
 }
 

@@ -6,7 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/router"
@@ -29,15 +30,15 @@ type tier struct {
 	nodes []*router.Node
 	opts  []raftstore.Options
 	fatal chan error
+	takes int // counts the calls of take
 }
 
 func newTier(t *testing.T, size, groups int, change ...func(*raftstore.Options)) *tier {
 	c := &tier{t: t, fatal: make(chan error, 100)}
 	var listeners []net.Listener
-	var join []string
-	for range size {
-		l := listen(t, "127.0.0.1:0")
-		listeners, join = append(listeners, l), append(join, l.Addr().String())
+	join := freeport.Addrs(t, size) // which no outgoing connection takes while a node is down
+	for _, addr := range join {
+		listeners = append(listeners, listen(t, addr))
 	}
 	var out = slog.New(slog.DiscardHandler)
 	if os.Getenv("WEIRTEST_LOG") != "" {
@@ -117,39 +118,92 @@ func quota(key string, most int64) engine.Op {
 		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
 }
 
-// take takes one unit of each key on a node, and repeats operations that were certainly not applied.
+// take takes one unit of each key on a node. An operation counts once, because its repetitions have the same ID.
 func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 	c.t.Helper()
-	return c.taken(n, keys, limiter.ErrTryAgain, limiter.ErrClusterDown)
+	c.takes++
+	var ops []engine.Op
+	for i, key := range keys {
+		op := quota(key, 1_000_000)
+		op.ID = fmt.Appendf(nil, "take %d %d", c.takes, i)
+		ops = append(ops, op)
+	}
+	return c.taken(n, ops)
 }
 
-// taken is take, and repeats operations with these outcomes.
-func (c *tier) taken(n *router.Node, keys []string, repeated ...limiter.Outcome) (allowed int64) {
+// taken decides operations on a node. It repeats those that were not applied, or whose outcome is unknown.
+func (c *tier) taken(n *router.Node, ops []engine.Op) (allowed int64) {
 	c.t.Helper()
-	left := keys
-	require.Eventually(c.t, func() bool {
-		ops, out := []engine.Op{}, make([]engine.Decision, len(left))
-		for _, key := range left {
-			ops = append(ops, quota(key, 1_000_000))
-		}
-		if err := n.Decide(ops, out); err != nil {
+	left, last := ops, "nothing was decided"
+	decided := assert.Eventually(c.t, func() bool {
+		out := make([]engine.Decision, len(left))
+		if err := n.Decide(left, out); err != nil {
+			last = err.Error()
 			return false
 		}
-		var again []string
+		var again []engine.Op
 		for i, d := range out {
-			switch {
+			switch outcome := limiter.OutcomeOfStatus(d.Status); {
 			case d.Status == engine.OK:
 				allowed += d.Allowed
-			case slices.ContainsFunc(repeated, func(o limiter.Outcome) bool { return o.Status() == d.Status }):
-				again = append(again, left[i])
+			case outcome == limiter.ErrTryAgain || outcome == limiter.ErrClusterDown ||
+				outcome == limiter.ErrUnknownOutcome:
+				again, last = append(again, left[i]), outcome.Error()
 			default:
-				require.Failf(c.t, "a decision failed", "%s: status %d", left[i], d.Status)
+				assert.Failf(c.t, "a decision failed", "%s: status %d", left[i].Key, d.Status)
 			}
 		}
 		left = again
 		return len(left) == 0
 	}, patience, 10*time.Millisecond)
+	require.True(c.t, decided, last)
 	return allowed
+}
+
+// read reads all groups at a node. It repeats a read that fails, because a group may elect its leader.
+func (c *tier) read(n *router.Node, look func(limiter.State)) {
+	c.t.Helper()
+	var failed error
+	done := assert.Eventually(c.t, func() bool {
+		if failed = n.ReadIndex(); failed == nil {
+			look(n.Reading(func(err error) { failed = err }))
+		}
+		return failed == nil
+	}, patience, 10*time.Millisecond)
+	require.True(c.t, done, "%v", failed)
+}
+
+// used returns the units of each key that a node reads.
+func (c *tier) used(n *router.Node, keys []string) []int64 {
+	c.t.Helper()
+	units := make([]int64, len(keys))
+	c.read(n, func(state limiter.State) {
+		for i, key := range keys {
+			info, _ := state.Inspect([]byte(key))
+			units[i] = info.Used
+		}
+	})
+	return units
+}
+
+// counts checks the units of keys that a node reads.
+func (c *tier) counts(n *router.Node, keys []string, want int64) {
+	c.t.Helper()
+	for i, units := range c.used(n, keys) {
+		require.Equal(c.t, want, units, keys[i])
+	}
+}
+
+// removed repeats a removal of a node until it is done. A call that failed may have removed the node, which is then
+// unknown.
+func (c *tier) removed(remove func() error) {
+	c.t.Helper()
+	var err error
+	done := assert.Eventually(c.t, func() bool {
+		err = remove()
+		return err == nil || strings.Contains(err.Error(), `no node "`)
+	}, patience, 10*time.Millisecond)
+	require.True(c.t, done, "%v", err)
 }
 
 // TestATierOfGroups checks three nodes that host four groups. All groups decide a pipeline that any node receives. A
@@ -170,9 +224,7 @@ func TestATierOfGroups(t *testing.T) {
 	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{
 		Do: engine.PolicySet, Own: true,
 		Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 5).Limit}}}}}
-	out := make([]engine.Decision, 1)
-	require.NoError(t, c.nodes[1].Decide([]engine.Op{policy}, out))
-	require.Equal(t, engine.OK, out[0].Status)
+	decided(t, c.nodes[1], policy)
 
 	taken := int64(0)
 	for range 3 {

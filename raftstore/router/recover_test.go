@@ -7,13 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/raftstore/router"
 )
 
@@ -40,21 +39,6 @@ func (c *tier) recoveryFiles(i int) []string {
 	of, err := filepath.Glob(filepath.Join(c.opts[i].DataDir, "groups", "*", recoveryFile))
 	require.NoError(c.t, err)
 	return append(found, of...)
-}
-
-// counts checks the units of keys that a node reads. A group may still elect its leader.
-func (c *tier) counts(n *router.Node, keys []string, want int64) {
-	c.t.Helper()
-	for _, key := range keys {
-		var read atomic.Int64
-		require.Eventually(c.t, func() bool {
-			failed := n.ReadIndex()
-			info, _ := n.Reading(func(err error) { failed = err }).Inspect([]byte(key))
-			read.Store(info.Used)
-			return failed == nil
-		}, patience, 10*time.Millisecond)
-		require.Equal(c.t, want, read.Load(), key)
-	}
 }
 
 // killedAt is the disk of a process that ends just before a rename.
@@ -193,9 +177,7 @@ func TestGroupsThatKeepAMajorityGoOn(t *testing.T) {
 	}
 	for _, i := range left {
 		c.stop(i)
-		l := listen(t, "127.0.0.1:0")
-		c.opts[i].RaftAddr = l.Addr().String()
-		require.NoError(t, l.Close())
+		c.opts[i].RaftAddr = freeport.Addr(t)
 	}
 	c.recoverWith(left...)
 	for _, i := range left {

@@ -131,7 +131,7 @@ func TestAnEndedGroupFreesItsEntries(t *testing.T) {
 	for range 20 {
 		c.take(c.nodes[0], keys)
 	}
-	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", group))
+	c.removed(func() error { return c.nodes[0].RemoveFromGroup("n2", group) })
 	c.hasEnded(c.nodes[node], group)
 	before := c.nodes[node].LiveLogBytes()
 	require.Eventually(t, func() bool { return c.nodes[node].LiveLogBytes() < before }, patience, 10*time.Millisecond)
