@@ -22,8 +22,8 @@ type machines struct {
 	nodes []*process
 }
 
-// startMachines starts this many nodes. 0 is a server that runs alone.
-func startMachines(t *testing.T, nodes int) *machines {
+// startMachines starts this many nodes with more arguments. 0 is a server that runs alone.
+func startMachines(t *testing.T, nodes int, more ...string) *machines {
 	m := &machines{t: t}
 	dir := t.TempDir()
 	if nodes == 0 {
@@ -31,10 +31,10 @@ func startMachines(t *testing.T, nodes int) *machines {
 	}
 	join := freeport.Addrs(t, nodes)
 	for i, addr := range join {
-		m.args = append(m.args, []string{
+		m.args = append(m.args, append([]string{
 			"--data-dir=" + filepath.Join(dir, fmt.Sprint(i)), "--node-id=" + fmt.Sprint("n", i), "--raft-addr=" + addr,
 			"--join=" + strings.Join(join, ","),
-		})
+		}, more...))
 	}
 	m.nodes = make([]*process, len(m.args))
 	for i := range m.args {

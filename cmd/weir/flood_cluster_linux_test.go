@@ -20,7 +20,7 @@ func TestHandshakeFloodKeepsNoNodeOut(t *testing.T) {
 	var files unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	n = min(n, (int(min(files.Cur, 1<<20))-1000)/nodes) // the test holds the other ends
-	m := startMachines(t, nodes)
+	m := startMachines(t, nodes, steady)
 	var floods []*flood
 	resident, open := make([]int, nodes), make([]int, nodes)
 	for i, p := range m.nodes {

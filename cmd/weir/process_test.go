@@ -169,9 +169,16 @@ func (p *process) dial() redis.Conn {
 	return c
 }
 
-func (p *process) do(command string, args ...any) any {
+// do sends a command. It repeats one that did nothing because a cluster elects its leader.
+func (p *process) do(command string, args ...any) (reply any) {
 	p.t.Helper()
-	reply, err := p.dial().Do(command, args...)
+	conn := p.dial()
+	var err error
+	require.Eventually(p.t, func() bool {
+		reply, err = conn.Do(command, args...)
+		return err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN") &&
+			!strings.HasPrefix(err.Error(), "CLUSTERDOWN")
+	}, patience, 10*time.Millisecond)
 	require.NoError(p.t, err)
 	return reply
 }

@@ -102,7 +102,7 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 				t.Parallel()
 				turns <- struct{}{}
 				defer func() { <-turns }()
-				nodes := startCluster(t, 3, more)
+				nodes := startCluster(t, 3, more, steadily)
 				for i, p := range nodes {
 					require.NoError(t, second(p.dial().Do("PING")))
 					require.EqualValues(t, 1, p.five("RL.FIXED", fmt.Sprint("key", i), "1d", 1)[0])
@@ -137,7 +137,7 @@ func oneByOne(nodes []*process) {
 
 // TestAKilledNodeIsWarnedOf checks that the others warn about a killed node, because it announced no stop.
 func TestAKilledNodeIsWarnedOf(t *testing.T) {
-	nodes := startCluster(t, 3)
+	nodes := startCluster(t, 3, steadily)
 	warned := func() bool {
 		return slices.ContainsFunc(
 			alarms(t, nodes[0].output()), func(line string) bool { return strings.Contains(line, "raft: failed to") })
