@@ -25,7 +25,14 @@ func (c *tier) flood(groups, keys int, which ...int) (refused int64) {
 
 // floodAll repeats a flood until no call is refused. On a busy machine an election or a full queue refuses some calls.
 func (c *tier) floodAll(groups, keys int, which ...int) {
-	require.Eventually(c.t, func() bool { return c.flood(groups, keys, which...) == 0 },
+	c.t.Helper()
+	c.floodAllFrom(0, groups, keys, which...)
+}
+
+// floodAllFrom is floodAll with other keys for each multiple of keys.
+func (c *tier) floodAllFrom(from, groups, keys int, which ...int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { return c.floodFrom(from, groups, keys, which...) == 0 },
 		5*time.Minute, time.Millisecond, "calls are refused without end")
 }
 
@@ -129,7 +136,7 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 	c := memoryTier(t, groups, bound, engine.LeastHarm)
 	stop := c.watchMemory(groups)
 	defer stop()
-	c.flood(groups, all/2, 0)
+	c.floodAll(groups, all/2, 0)
 	require.Zero(t, c.evicted(0), "the group must get more than an equal part while the others have memory left")
 	require.Greater(t, c.nodes[0].Group(0).Stats().MemoryBytes, int64(bound*9/20))
 	for g := 1; g < groups; g++ {
@@ -137,7 +144,7 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 		// awaitMemory and the level Full, so no batch is held, and a slow machine has time to evict.
 		const step = 2 * together
 		for from := 0; from < all/5; from += step {
-			c.floodFrom(from, groups, step, g)
+			c.floodAllFrom(from, groups, step, g)
 			c.awaitMemory(groups, bound/64*61, reserved)
 		}
 	}
@@ -145,7 +152,7 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 	for g := 1; g < groups; g++ {
 		require.Zero(t, c.evicted(g), "group %d is within an equal part", g)
 	}
-	c.flood(groups, all/4, 0, 1, 2, 3)
+	c.floodAll(groups, all/4, 0, 1, 2, 3)
 	for _, n := range c.nodes {
 		require.Greater(t, memoryOf(n, groups), int64(bound*3/4), "the leaders must not evict more than necessary")
 	}
@@ -210,7 +217,7 @@ func (c *tier) block(groups, most, group int) {
 			key := fmt.Sprintf("%s block %0*d", keyIn(group, groups), length, sent+k)
 			ops[k] = engine.Op{Code: engine.OpBlock, Key: []byte(key), TTLNs: engine.Never}
 		}
-		require.NoError(c.t, c.nodes[0].Decide(ops, out))
+		require.Eventually(c.t, func() bool { return c.nodes[0].Decide(ops, out) == nil }, patience, time.Millisecond)
 		if out[together-1].Status == engine.OutOfMemory {
 			return
 		}
