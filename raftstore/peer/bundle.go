@@ -105,7 +105,7 @@ func (h *Hub) answerBundle(conn *trackedConn, payload []byte) []byte {
 			results <- result{i, append([]byte{kind}, payload...)}
 		})
 	}
-	late := time.After(bundlePatience)
+	late := time.After(h.bundlePatience)
 	for range parts {
 		select {
 		case r := <-results:

@@ -2,8 +2,8 @@ package peer
 
 import (
 	"context"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -60,14 +60,38 @@ func TestACallerThatGivesUpEndsNoConnection(t *testing.T) {
 	require.Empty(t, own.waiting)
 }
 
+// endingContext is a context whose deadline passes when the test closes it. No time limits what happens before.
+type endingContext struct {
+	context.Context
+	passed chan struct{}
+}
+
+func newEndingContext(t *testing.T) endingContext {
+	return endingContext{t.Context(), make(chan struct{})}
+}
+
+func (c endingContext) Done() <-chan struct{} { return c.passed }
+
+func (c endingContext) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // TestASlowCallEndsNoConnection checks that a call without an answer in time leaves the connection to the calls beside
 // it, as long as others are answered. If none is, it ends the connection.
 func TestASlowCallEndsNoConnection(t *testing.T) {
 	const slow, held, quick = 1, 2, 3
 	asked, release := make(chan struct{}), make(chan struct{})
+	releaseHeld := sync.OnceFunc(func() { close(release) })
+	stuck := make(chan struct{}, 2)
 	far := serving(t, func(_ Identity, method byte, _ []byte) (byte, []byte) {
 		switch method {
 		case slow:
+			stuck <- struct{}{}
 			<-t.Context().Done()
 		case held:
 			asked <- struct{}{}
@@ -75,33 +99,32 @@ func TestASlowCallEndsNoConnection(t *testing.T) {
 		}
 		return method, nil
 	})
+	t.Cleanup(releaseHeld) // the cleanup of the port waits for the held call, also after a failure
 	caller, _ := open(t, "a", "one", "secret")
 	client := NewClient(caller, far.Addr().String(), "")
 	t.Cleanup(client.Close)
-	answered := make(chan error)
+	answered := make(chan error, 1)
 	go func() {
 		_, _, err := client.Call(soon(t), held, nil)
 		answered <- err
 	}()
 	<-asked
 	late := func(beside func()) {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		ended := make(chan error)
+		ctx, ended := newEndingContext(t), make(chan error, 1)
 		go func() { _, _, err := client.Call(ctx, slow, nil); ended <- err }()
+		<-stuck
 		beside()
+		close(ctx.passed)
 		require.ErrorIs(t, <-ended, ErrNoAnswer)
 	}
 	own := client.link
 	late(func() {
-		require.Eventually(t, func() bool { own.mu.Lock(); defer own.mu.Unlock(); return len(own.waiting) == 2 },
-			patience, time.Millisecond)
 		_, _, err := client.Call(soon(t), quick, nil)
 		require.NoError(t, err)
 	})
 	require.Same(t, own, client.link)
 	require.False(t, own.broken())
-	close(release)
+	releaseHeld()
 	require.NoError(t, <-answered, "the call beside the slow one")
 	late(func() {})
 	require.True(t, own.broken(), "no other call was answered")

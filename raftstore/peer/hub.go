@@ -56,6 +56,8 @@ type Hub struct {
 
 	shared sharedLinks // that this host has opened
 
+	bundlePatience time.Duration // the constant, except in tests
+
 	telling sync.Mutex
 	// The times of the last logged refusal and of the last logged connection that broke off; guarded by telling.
 	toldRefusal, toldBroken time.Time
@@ -71,6 +73,7 @@ func NewHub(listen net.Listener, config HubConfig) *Hub {
 	}
 	h := &Hub{
 		tracker: newTracker(), config: config, listen: listen, done: make(chan struct{}), ports: map[uint16]*Port{},
+		bundlePatience: bundlePatience,
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	h.shared.byAddr, h.shared.unshared = map[string]*sharedDial{}, map[string]time.Time{}

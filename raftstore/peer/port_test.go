@@ -128,7 +128,7 @@ func TestRaftStreamsKnowWhoAnswers(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	to := raft.ServerAddress(b.Addr().String())
 	streams := b.Raft("b:1", nil)
-	conn, err := a.Raft("a:1", func(string) string { return "b" }).Dial(to, time.Second)
+	conn, err := a.Raft("a:1", func(string) string { return "b" }).Dial(to, patience)
 	require.NoError(t, err)
 	defer conn.Close()
 	accepted, err := streams.Accept()
@@ -141,7 +141,7 @@ func TestRaftStreamsKnowWhoAnswers(t *testing.T) {
 	require.Equal(t, "raft", string(got))
 	require.Equal(t, "b:1", streams.Addr().String())
 
-	_, err = a.Raft("a:1", func(string) string { return "c" }).Dial(to, time.Second)
+	_, err = a.Raft("a:1", func(string) string { return "c" }).Dial(to, patience)
 	require.ErrorIs(t, err, ErrWrongID)
 }
 
@@ -266,10 +266,14 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 	(<-called).Close()
 	require.ErrorIs(t, <-failed, ErrNoAnswer)
 
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	_, _, err = client.Call(ctx, 1, nil)
-	require.ErrorIs(t, err, ErrNoAnswer)
+	ctx := newEndingContext(t)
+	go func() {
+		_, _, err := client.Call(ctx, 1, nil)
+		failed <- err
+	}()
+	<-called
+	close(ctx.passed)
+	require.ErrorIs(t, <-failed, ErrNoAnswer)
 
 	require.NoError(t, silent.Close())
 	_, _, err = client.Call(context.Background(), 1, nil)

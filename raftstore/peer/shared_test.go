@@ -205,19 +205,22 @@ func TestASilentSharedConnectionEnds(t *testing.T) {
 	near, _ := openHub(t, "")
 	far, _ := openHub(t, "")
 	from, to := groupOf(t, near, 0, "a"), groupOf(t, far, 0, "b")
+	asked := make(chan struct{}, 1)
 	to.AnswerShared(func(_ byte, body []byte, closed <-chan struct{}) ([]byte, error) {
 		if len(body) > 0 {
+			asked <- struct{}{}
 			<-closed
 		}
 		return nil, nil
 	})
 	m := Message{Addr: far.Addr().String(), To: "b", Body: []byte("no answer")}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
 	link, err := from.sharedLink(soon(t), m.Addr)
 	require.NoError(t, err)
-	_, err = from.AskShared(ctx, m)
-	require.ErrorIs(t, err, ErrNoAnswer)
+	ctx, ended := newEndingContext(t), make(chan error, 1)
+	go func() { _, err := from.AskShared(ctx, m); ended <- err }()
+	<-asked
+	close(ctx.passed)
+	require.ErrorIs(t, <-ended, ErrNoAnswer)
 	<-link.done
 	m.Body = nil
 	require.Eventually(t, func() bool {
