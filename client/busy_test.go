@@ -66,11 +66,12 @@ func TestFullPoolIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := weirtest.Start(t)
-			rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, PoolSize: 1})
+			rdb := redis.NewClient(
+				&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, PoolSize: 1, ReadTimeout: weirtest.Wait})
 			t.Cleanup(func() { _ = rdb.Close() })
 			hold := rdb.Conn()
 			require.NoError(t, hold.Ping(t.Context()).Err())
-			c := newClientOn(t, rdb, client.Options{WhenDown: fallback, Timeout: 20 * time.Millisecond})
+			c := newPatientProber(t, rdb, client.Options{WhenDown: fallback, Timeout: 20 * time.Millisecond})
 			requireBusy(t, c)
 			require.NoError(t, hold.Close())
 			require.Eventually(t, func() bool {
@@ -89,7 +90,7 @@ func TestLateAnswersAreRefused(t *testing.T) {
 			s := weirtest.Start(t)
 			answers := make(chan struct{})
 			slow := impostor(t, func(nc net.Conn) { forward(nc, s.Addr, answers) })
-			c := newClientOn(t, slow, client.Options{WhenDown: fallback, Timeout: 20 * time.Millisecond})
+			c := newPatientProber(t, slow, client.Options{WhenDown: fallback, Timeout: 20 * time.Millisecond})
 			requireBusy(t, c)
 			require.Eventually(t, func() bool { return c.Stats().Probes > 0 }, weirtest.Wait, time.Millisecond)
 			close(answers)

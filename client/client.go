@@ -88,6 +88,7 @@ func (o *Options) complete() error {
 type Client struct {
 	rdb       redis.UniversalClient
 	options   Options
+	lossTime  time.Duration // the constant, except in tests
 	breaker   *breaker
 	local     *localLimiter // nil unless WhenDown is Local
 	policies  *policyCache  // nil unless WhenDown is Local
@@ -113,7 +114,8 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast "+
 			"every deadline", ErrBadOptions)
 	}
-	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), pipeliner: newPipeliner(rdb, o.Timeout)}
+	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), pipeliner: newPipeliner(rdb, o.Timeout),
+		lossTime: lossTime}
 	c.queued = make(chan struct{}, mostQueued(rdb))
 	if o.WhenDown == Local {
 		c.local = newLocalLimiter(o.LocalFraction / float64(o.Instances))

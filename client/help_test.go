@@ -45,6 +45,16 @@ func newClientOn(t testing.TB, rdb redis.UniversalClient, o client.Options) *cli
 	return c
 }
 
+// newPatientProber returns a client that waits longer for the answer to a probe than a busy machine stands still. A
+// shorter ReadTimeout of the Redis client would end the wait.
+func newPatientProber(t testing.TB, rdb *redis.Client, o client.Options) *client.Client {
+	t.Helper()
+	require.GreaterOrEqual(t, rdb.Options().ReadTimeout, weirtest.Wait)
+	c := newClientOn(t, rdb, o)
+	c.SetLossTime(weirtest.Wait)
+	return c
+}
+
 // decide returns the decision of a valid request.
 func decide(t testing.TB, c *client.Client, q client.Request) client.Decision {
 	t.Helper()
@@ -77,8 +87,8 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 			go serve(nc)
 		}
 	}()
-	rdb := redis.NewClient(
-		&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
+	rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2,
+		DisableIdentity: true, ReadTimeout: weirtest.Wait})
 	t.Cleanup(func() {
 		_ = rdb.Close()
 		_ = ln.Close()

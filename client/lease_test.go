@@ -21,7 +21,7 @@ import (
 
 func TestLeaseHandsOutWhatWasTaken(t *testing.T) {
 	s := weirtest.Start(t)
-	c := newClient(t, s, client.Options{Timeout: time.Second})
+	c := newClient(t, s, client.Options{})
 	rule := client.FixedFirst(time.Hour, 10)
 	l, err := c.Lease(rule, "hot", client.LeaseOptions{Batch: 4, MaxAge: time.Hour})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestLeaseHandsOutWhatWasTaken(t *testing.T) {
 
 func TestLeaseGivesBackWhatIsUnused(t *testing.T) {
 	s := weirtest.Start(t)
-	c := newClient(t, s, client.Options{Timeout: time.Second})
+	c := newClient(t, s, client.Options{})
 	lease := func(key string, r *client.Rule, age time.Duration) *client.Lease {
 		l, err := c.Lease(r, key, client.LeaseOptions{Batch: 8, MaxAge: age})
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bufio"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -51,9 +52,16 @@ func TestPipelinerCoalescesManyCallers(t *testing.T) {
 }
 
 // TestWaitingForAPipelineEnds checks that a request which waits for a silent server's pipeline times out like any
-// other. It is counted once.
+// other. It is counted once. The server answers probes only, so that its silence is no outage.
 func TestWaitingForAPipelineEnds(t *testing.T) {
-	c := newClientOn(t, impostor(t, func(net.Conn) {}),
+	rdb := impostor(t, func(nc net.Conn) {
+		for lines := bufio.NewScanner(nc); lines.Scan(); {
+			if lines.Text() == "weir-client-probe" {
+				_, _ = nc.Write([]byte("-TRYAGAIN not applied\r\n"))
+			}
+		}
+	})
+	c := newPatientProber(t, rdb,
 		client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
 	var running sync.WaitGroup
 	for range 100 {

@@ -19,7 +19,7 @@ func (c *Client) probe(ctx context.Context) error {
 	err := c.ask(ctx, c.rdb, c.options.Timeout)
 	if err != nil && !absent(err) && !c.options.lockedOut(err) {
 		rdb := alone(c.rdb)
-		err = c.ask(ctx, rdb, max(lossTime, c.options.Timeout))
+		err = c.ask(ctx, rdb, max(c.lossTime, c.options.Timeout))
 		if rdb != c.rdb {
 			_ = rdb.Close()
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
@@ -234,20 +235,23 @@ func TestQueueOfARoute(t *testing.T) {
 }
 
 // TestQueueOfARouteIsBounded checks that at most half of the connection pool waits. Further requests are denied at
-// once, and other routes use the other connections.
+// once, and other routes use the other connections. The requests wait until the server stops.
 func TestQueueOfARouteIsBounded(t *testing.T) {
 	s := weirtest.StartRealTime(t)
-	rdb := s.Redis()
-	c := newClient(t, s, client.Options{DenialKeys: -1})
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, ReadTimeout: -1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c := newClientOn(t, rdb, client.Options{DenialKeys: -1})
 	web, _ := serve(t, c, httplimit.Options{Routes: []httplimit.Route{
-		{Pattern: "/slow", Rule: client.TokenBucket(client.Rate{Units: 1, Per: 2 * time.Second}, 1),
-			Key: httplimit.ByRoute(), Queue: 2500 * time.Millisecond},
+		{Pattern: "/slow", Rule: client.TokenBucket(client.Rate{Units: 1, Per: weirtest.Wait}, 1),
+			Key: httplimit.ByRoute(), Queue: 2 * weirtest.Wait},
 		{Pattern: "/other", Rule: client.Fixed(time.Hour, 1000), Key: httplimit.ByRoute()},
 	}})
 	send(t, http.MethodGet, web.URL+"/slow")
 	most := rdb.Options().PoolSize / 2
 	var answered atomic.Int64
 	var all sync.WaitGroup
+	defer all.Wait()
+	defer s.Stop()
 	for range most + 5 {
 		all.Go(func() {
 			send(t, http.MethodGet, web.URL+"/slow")
@@ -258,5 +262,4 @@ func TestQueueOfARouteIsBounded(t *testing.T) {
 	res, _ := send(t, http.MethodGet, web.URL+"/other")
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.EqualValues(t, 5, answered.Load(), "the other requests must still wait, without delaying other routes")
-	all.Wait()
 }

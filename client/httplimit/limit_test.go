@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
@@ -23,12 +24,18 @@ import (
 )
 
 func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
+	return newClientOn(t, s.Redis(), o)
+}
+
+// newClientOn returns a patient client that logs nothing. By default it denies in an outage.
+func newClientOn(t testing.TB, rdb *redis.Client, o client.Options) *client.Client {
+	t.Helper()
 	o.Timeout = 10 * time.Second
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	if o.WhenDown == 0 {
 		o.WhenDown = client.Closed
 	}
-	c, err := client.New(s.Redis(), o)
+	c, err := client.New(rdb, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
