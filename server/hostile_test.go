@@ -219,10 +219,12 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 
 // TestAuthTimeout checks that AuthTimeout disconnects a client before its login only. Afterwards it may be idle.
 func TestAuthTimeout(t *testing.T) {
-	srv := startWire(t, Config{Password: "secret", AuthTimeout: 200 * time.Millisecond}, nil)
-	idle, late := srv.dial(t), srv.dial(t)
+	// Each client sends its command within this time on a busy machine too.
+	srv := startWire(t, Config{Password: "secret", AuthTimeout: 3 * time.Second}, nil)
+	idle := srv.dial(t)
 	idle.Send("AUTH secret\r\n")
 	idle.Expect("+OK\r\n")
+	late := srv.dial(t)
 	late.Send("AUTH wrong\r\n")
 	assert.Contains(t, late.ExpectEnd(), "-WRONGPASS")
 	assert.EqualValues(t, 1, srv.Wire.AuthTimeouts.Load())

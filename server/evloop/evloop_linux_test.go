@@ -121,8 +121,12 @@ func TestAnEventOfAnotherIsNotOurs(t *testing.T) {
 	require.True(t, c.ending.Load())
 }
 
-// exchange sends b, reads the same number of bytes and compares them.
+// exchange sends b, reads the same number of bytes and compares them. It has testWait for that, however many exchanges
+// came before.
 func exchange(nc net.Conn, b []byte) error {
+	if err := nc.SetDeadline(time.Now().Add(testWait)); err != nil {
+		return err
+	}
 	sent := make(chan error, 1)
 	go func() {
 		_, err := nc.Write(b)
