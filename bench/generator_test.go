@@ -77,7 +77,8 @@ func TestAMissingAnswerIsNotWaitedForInVain(t *testing.T) {
 		}
 		return yes
 	}})
-	_, err := (&Builtin{Patience: 200 * time.Millisecond}).Run(context.Background(), jobAt(addr, bucket(2, 10), 100))
+	// The patience includes the dials.
+	_, err := (&Builtin{Patience: 2 * time.Second}).Run(context.Background(), jobAt(addr, bucket(2, 10), 100))
 	require.ErrorIs(t, err, ErrStuck)
 }
 
