@@ -19,15 +19,20 @@ import (
 func TestPageBeginsWithTheHistory(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t)
+	history := func() (past []httpapi.Sample) {
+		reply, err := http.Get(p.web + "/history.json")
+		require.NoError(t, err)
+		defer reply.Body.Close()
+		require.NoError(t, json.NewDecoder(reply.Body).Decode(&past))
+		return past
+	}
+	require.Eventually(t, func() bool { return len(history()) > 0 }, patience, time.Millisecond,
+		"the first sample must come before the requests")
 	for range 3 {
 		p.do("RL.FIXED", "k", "1m", "2")
 	}
 	require.Eventually(t, func() bool {
-		reply, err := http.Get(p.web + "/history.json")
-		require.NoError(t, err)
-		defer reply.Body.Close()
-		var past []httpapi.Sample
-		require.NoError(t, json.NewDecoder(reply.Body).Decode(&past))
+		past := history()
 		return len(past) > 1 && past[len(past)-1].Limited == 1
 	}, patience, 100*time.Millisecond)
 	b.do(chromedp.Navigate(p.web + "/"))
