@@ -57,8 +57,10 @@ func TestEnvoysOfACluster(t *testing.T) {
 // outcome, which may have been counted.
 func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 	for name, limit := range map[string]int{"web:all": limitOfAll, "web:member": limitOfMember} {
-		_, err := policies.ask("RL.POLICY", "SET", name, "LIMIT", "FIXED", "366d", strconv.Itoa(limit), "FIRST")
-		require.NoError(t, err)
+		until(t, "the policies are not created", func() bool {
+			_, err := policies.ask("RL.POLICY", "SET", name, "LIMIT", "FIXED", "366d", strconv.Itoa(limit), "FIRST")
+			return err == nil
+		})
 	}
 	for _, w := range called {
 		until(t, "a node does not know the policies", func() bool {

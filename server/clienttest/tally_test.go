@@ -121,6 +121,16 @@ type worries struct {
 // it has followed several redirects to a leader that is not ready yet.
 var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN", "MOVED"}
 
+// isRetriable reports whether an error is a retriable error reply.
+func isRetriable(err error) bool {
+	reply := serverError("")
+	if !errors.As(err, &reply) {
+		return false
+	}
+	word, _, _ := strings.Cut(reply.Error(), " ")
+	return slices.Contains(retriable, word)
+}
+
 // endedByClient is the error of node-redis for commands in flight to a node that leads no slot any more: the client ends
 // its connections to such a node.
 const endedByClient = "Disconnects client"
