@@ -32,6 +32,7 @@ type oddCluster struct {
 func newClusterWithOdd(t *testing.T, odd int) *oddCluster {
 	c := &oddCluster{ended: make(chan stopped, 100)}
 	c.cluster = newCluster(t, 3, func(i int, o *raftstore.Options) {
+		o.Heartbeat, o.Durability = quick, raftstore.OS // a dispute waits ten times the heartbeat for the voters
 		o.OnFatal = func(err error) { c.ended <- stopped{i, err}; runtime.Goexit() }
 	})
 	c.leader()
@@ -135,6 +136,26 @@ func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	c.restart(end.node)
 	c.stopsForGood(odd)
 	c.goOnWithout(odd)
+}
+
+// TestAnOddNodeIsJudgedByEntriesThatOthersRemember checks a node that computes a wrong state of more entries than the
+// others remember the histories of. It finds the difference at an old entry, and is judged by a newer one.
+func TestAnOddNodeIsJudgedByEntriesThatOthersRemember(t *testing.T) {
+	const odd, entries = 0, 5000
+	c := newClusterWithOdd(t, odd)
+	c.stop(odd)
+	leader, _ := c.leader()
+	for range entries {
+		c.take(leader, "key", 1_000_000)
+	}
+	c.restart(odd)
+	select {
+	case end := <-c.ended:
+		require.ErrorIs(t, end.reason, raftstore.ErrDiverged)
+		require.Equal(t, odd, end.node)
+	case <-time.After(patience):
+		require.Fail(t, "the odd node goes on")
+	}
 }
 
 // TestADisputeWithholdsAnswers checks that a node returns no decision and no read during a divergence check.

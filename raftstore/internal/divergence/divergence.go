@@ -82,6 +82,10 @@ func New(c Config) *Judge { return &Judge{Config: c, found: make(chan fsm.Differ
 const (
 	// askHistoryAgain is the pause before voters that lack the entry are asked again.
 	askHistoryAgain = 20 * time.Millisecond
+	// firstPoll is how long a dispute asks about one entry, before it asks about the newest that this node has applied
+	// by then. Each next poll takes twice as long. An early end helps if the others have applied so many entries since
+	// that they no longer remember the first one, and a late one if they have not applied it yet.
+	firstPoll = 5 * askHistoryAgain
 	// divergenceTimeouts bounds a dispute in election timeouts, so that a voter that restarts can still answer.
 	divergenceTimeouts = 2
 	// historyBytes is the length of an entry's index or of a history in a call.
@@ -135,13 +139,13 @@ func (d *Judge) forget() {
 
 // judge polls the voters until a majority of them has the same history, or divergenceTimeouts has passed. It reports
 // whether this node must stop.
-func (d *Judge) judge(at fsm.Difference) (ends bool) {
+func (d *Judge) judge(at fsm.Difference) (mustStop bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
 	ctx, cancel := context.WithTimeout(d.Life.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Heartbeat))
 	defer cancel()
-	poll := d.newPoll()
+	poll, ends, lasts := d.newPoll(), time.Now().Add(firstPoll), 2*firstPoll
 	for ctx.Err() == nil {
 		switch v := d.ask(ctx, poll); v.outcome {
 		case inMajority:
@@ -155,6 +159,9 @@ func (d *Judge) judge(at fsm.Difference) (ends bool) {
 			return true
 		}
 		timers.Pause(ctx, askHistoryAgain)
+		if time.Now().After(ends) {
+			poll, ends, lasts = d.newPoll(), time.Now().Add(lasts), 2*lasts
+		}
 	}
 	if !led && d.Raft.State() != raft.Leader && !d.Life.Closing() {
 		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
@@ -186,9 +193,9 @@ type verdict struct {
 	others         []string // the voters with another history than this node's
 }
 
-// poll collects the histories of all voters at one entry. The entry stays the same, so that a voter that applies it a
-// moment later can answer, too. Every entry is folded into a history, so two nodes that differed once differ at all
-// later entries.
+// poll collects the histories of all voters at one entry. The entry stays the same for a while, so that a voter that
+// applies it a moment later can answer, too. Every entry is folded into a history, so two nodes that differed once
+// differ at all later entries.
 type poll struct {
 	index, mine uint64
 	histories   map[string]uint64 // of the voters that have answered
