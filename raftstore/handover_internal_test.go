@@ -46,8 +46,8 @@ func (w watchedPeers) NoQuorumExplained() bool {
 	return w.Peers.NoQuorumExplained()
 }
 
-// TestAHandoverThatKeepsALeaderFromServingIsSeen checks that an elected node which cannot serve, because the Raft library
-// believes in a transfer of leadership, observes that. The watchdog then ends the process if it lasts.
+// TestAHandoverThatKeepsALeaderFromServingIsSeen checks that an elected node which cannot serve, because the Raft
+// library believes in a transfer of leadership, observes that. The watchdog then ends the process if it lasts.
 func TestAHandoverThatKeepsALeaderFromServingIsSeen(t *testing.T) {
 	n := newBareNode(t)
 	servers := []raft.Server{n.membership.Server(), {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}

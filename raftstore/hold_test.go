@@ -56,8 +56,8 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.agree()
 }
 
-// TestAlternativesOutliveTheirLeader checks that every replica knows what each alternative of a hold has paid, through a
-// new leader, a snapshot and a restart.
+// TestAlternativesOutliveTheirLeader checks that every replica knows what each alternative of a hold has paid,
+// through a new leader, a snapshot and a restart.
 func TestAlternativesOutliveTheirLeader(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

@@ -133,10 +133,10 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	require.Equal(t, c.opts[lost].NodeID, self)
 }
 
-// TestANodeThatWasRemovedWhileItWasDownEnds checks that such a node learns of its removal from the other nodes. No leader
-// tells it which of its entries are committed. So the newest configuration that it knows to be committed comes from its
-// image, or it knows none. The image of a node that joined by it is older than its membership. A node that stopped soon
-// after it joined may not have recorded its membership.
+// TestANodeThatWasRemovedWhileItWasDownEnds checks that such a node learns of its removal from the other nodes. No
+// leader tells it which of its entries are committed. So the newest configuration that it knows to be committed
+// comes from its image, or it knows none. The image of a node that joined by it is older than its membership. A node
+// that stopped soon after it joined may not have recorded its membership.
 func TestANodeThatWasRemovedWhileItWasDownEnds(t *testing.T) {
 	for name, of := range map[string]struct{ byImage, unrecorded bool }{
 		"without an image": {}, "with an older image": {byImage: true}, "soon after it joined": {unrecorded: true},
@@ -182,8 +182,8 @@ func forgetMembership(t *testing.T, dir string) {
 	require.NoError(t, identity.Write(vfs.Default, dir, id))
 }
 
-// TestGivenIDsLeaveSpaceForIncarnations checks that a configured id leaves space for the suffix of a later incarnation, and
-// contains no "~".
+// TestGivenIDsLeaveSpaceForIncarnations checks that a configured id leaves space for the suffix of a later
+// incarnation, and contains no "~".
 func TestGivenIDsLeaveSpaceForIncarnations(t *testing.T) {
 	long := strings.Repeat("n", 56)
 	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {

@@ -199,8 +199,8 @@ func TestRoutes(t *testing.T) {
 // preflight are the headers of a preflight request.
 var preflight = []string{"Origin", "https://example.org", "Access-Control-Request-Method", "POST"}
 
-// TestOnlyPreflightPasses checks that an OPTIONS request is limited unless it is a preflight request of a browser, which
-// has no body.
+// TestOnlyPreflightPasses checks that an OPTIONS request is limited unless it is a preflight request of a browser,
+// which has no body.
 func TestOnlyPreflightPasses(t *testing.T) {
 	s := weirtest.Start(t)
 	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{Routes: []httplimit.Route{

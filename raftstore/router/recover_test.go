@@ -18,7 +18,7 @@ import (
 
 const recoveryFile = "recover.json"
 
-// recoverWith writes a recovery file to stopped nodes. At their next start they go on without the others.
+// recoverWith writes a recovery file to stopped nodes. Their next start recovers the groups without the other nodes.
 func (c *tier) recoverWith(at ...int) {
 	c.t.Helper()
 	var left []map[string]string

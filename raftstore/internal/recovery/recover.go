@@ -141,10 +141,10 @@ func (r *Recovery) isNode(s survivor, id string) bool {
 	return s.ID == id || r.Group > 0 && identity.GivenID(s.ID) == identity.GivenID(id)
 }
 
-// goOnWith makes the survivors in a recovery file the whole group, unless the group needs no recovery. The first group
-// has all nodes of the cluster, so it refuses a survivor that is none of them. Another group has some of them, and
-// needs no recovery if this node has no state of it. With Replicas, the loss of some nodes leaves most groups a
-// majority of theirs. Such a group goes on as it was, and loses nothing.
+// goOnWith makes the survivors in a recovery file the whole group, unless the group needs no recovery. Every node of
+// the cluster is a member of the first group, so that group refuses a file with an unknown node. The members of another
+// group are some of the nodes, and it needs no recovery here if this node has no state of it. With Replicas, a group
+// may keep a majority of its voters although nodes are lost. Such a group stays as it is, and loses nothing.
 func (r *Recovery) goOnWith(file []byte) error {
 	left, err := r.survivors(file)
 	if err != nil {
@@ -178,9 +178,9 @@ func (r *Recovery) goOnWith(file []byte) error {
 	return r.forceNewCluster(servers, log, again)
 }
 
-// servers returns the servers of a new cluster: in the first group all survivors, and in another group those that it
-// has. If one of them votes, those that do not vote yet have no vote in the new cluster either, because their replicas
-// may be incomplete or empty. In the first group every survivor votes.
+// servers returns the servers of a new cluster. In the first group, these are all survivors, and each of them votes. In
+// another group, these are the survivors that are its members. A member that did not vote before gets a vote only if no
+// voter survives, because its replica may be incomplete or empty.
 func (r *Recovery) servers(left []survivor, known []raft.Server) (servers []raft.Server) {
 	if r.Group == 0 {
 		for _, s := range left {
@@ -205,7 +205,7 @@ func (r *Recovery) servers(left []survivor, known []raft.Server) (servers []raft
 	return servers
 }
 
-// hasMajority reports whether servers have a majority of those in known that vote, at their addresses.
+// hasMajority reports whether the servers include a majority of the known voters, at the known addresses.
 func hasMajority(servers, known []raft.Server) bool {
 	voters, left := 0, 0
 	for _, s := range known {

@@ -25,9 +25,11 @@ func TestServersOfAGroup(t *testing.T) {
 	}{
 		"one of three": {1, []raft.Server{voter("a", "a:1"), voter("x", "x:1"), voter("y", "y:1")},
 			[]raft.Server{voter("a", "a:1")}, false},
-		"two of three, one under another id": {1, []raft.Server{voter("a", "a:1"), voter("b~2", "b:1"), voter("y", "y:1")},
+		"two of three, one under another id": {1,
+			[]raft.Server{voter("a", "a:1"), voter("b~2", "b:1"), voter("y", "y:1")},
 			[]raft.Server{voter("a", "a:1"), voter("b~2", "b:1")}, true},
-		"two of three, one at another address": {1, []raft.Server{voter("a", "a:1"), voter("c", "c:1"), voter("y", "y:1")},
+		"two of three, one at another address": {1,
+			[]raft.Server{voter("a", "a:1"), voter("c", "c:1"), voter("y", "y:1")},
 			[]raft.Server{voter("a", "a:1"), voter("c", "c:2")}, false},
 		"two of four": {1, []raft.Server{voter("a", "a:1"), voter("b", "b:1"), voter("x", "x:1"), voter("y", "y:1")},
 			[]raft.Server{voter("a", "a:1"), voter("b", "b:1")}, false},
