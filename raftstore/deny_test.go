@@ -139,9 +139,13 @@ func TestFullMemoryMayDeny(t *testing.T) {
 	require.True(t, refused)
 	require.LessOrEqual(t, leader.Stats().MemoryBytes, int64(bound),
 		"keys must be refused before memory exceeds the bound")
-	out := c.decideOn(leader, quota("known", 5), quota("one more", 5), log)
-	require.EqualValues(t, 3, out[0].Remaining, "a known key must still be served")
-	require.Equal(t, engine.OutOfMemory, out[1].Status)
-	require.Zero(t, out[2].Allowed)
-	require.Equal(t, engine.OK, out[2].Status, "a request that the limit denies must be denied, not refused")
+	require.EqualValues(t, 3, c.decideOn(leader, quota("known", 5))[0].Remaining, "a known key must still be served")
+	for i := range 10_000 { // Denials may take two keys for one: 2 or 3 in so many
+		out := c.decideOn(leader, quota(fmt.Sprint("more", i), 5), log)
+		require.Equal(t, engine.OutOfMemory, out[0].Status)
+		require.Zero(t, out[1].Allowed)
+		require.Equal(t, engine.OK, out[1].Status, "a request that the limit denies must be denied, not refused")
+	}
+	out := c.decideOn(leader, quota("more", 5), engine.Op{Code: engine.OpReset, Key: []byte("log"), Cost: 1}, log)
+	require.Equal(t, engine.OutOfMemory, out[2].Status, "an operation must not overtake another one on its key")
 }

@@ -42,17 +42,26 @@ func (p *Pipeline) memoryExhausted() bool {
 }
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their
-// number. Only the leader's memory counts, because every node applies the entries that the leader admits.
-func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
+// number. Only the leader's memory counts, because every node applies the entries that the leader admits. now is the
+// time of denials: an operation that had no denial because it followed a refused one is denied here.
+func (p *Pipeline) refuseGrowth(now engine.Stamp, ops []engine.Op, out []engine.Decision, answered []bool) (n int) {
 	at, _ := p.FSM.Last()
 	table := p.FSM.Table.Load()
+	refused, logged := false, false // whether an earlier operation is refused, or goes into the log
 	for i := range ops {
-		if !answered[i] && grows(&ops[i], table, at) {
+		switch {
+		case answered[i]:
+		case !grows(&ops[i], table, at):
+			logged = true
+		case refused && !logged && table.Denials(now, ops[i:i+1], out[i:], answered[i:]) > 0:
+			n++
+		default:
 			out[i], answered[i] = engine.Decision{Status: engine.OutOfMemory}, true
-			refused++
+			refused = true
+			n++
 		}
 	}
-	return refused
+	return n
 }
 
 // refuseGrowthOfAll answers all operations of an atomic call with OutOfMemory if one of them would take memory.

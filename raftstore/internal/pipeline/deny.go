@@ -79,12 +79,13 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	if err := p.Reads.AwaitCommitted(); err != nil {
 		return err
 	}
-	answered := p.FSM.Table.Load().Denials(p.Leadership.Stamp(r), ops, out, s.answered)
+	now := p.Leadership.Stamp(r)
+	answered := p.FSM.Table.Load().Denials(now, ops, out, s.answered)
 	if answered > 0 {
 		p.denials.left.Store(learning)
 	}
 	if p.memoryExhausted() {
-		answered += p.refuseGrowth(ops, out, s.answered)
+		answered += p.refuseGrowth(now, ops, out, s.answered)
 	}
 	p.denials.saw(answered == len(ops))
 	switch answered {
