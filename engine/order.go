@@ -114,8 +114,7 @@ func (s *SharedItems) Block(key string) (b SharedBlock, there bool) {
 // BlocksSince returns the blocks in force that have changed since a version, and the keys of those that were removed
 // since then and that may have a block again. It returns false if that is not known.
 func (s *SharedItems) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
-	o := &s.order
-	if o.blocks > 0 || version <= o.floor || version < o.complete {
+	if removed, ok = s.RemovedSince(version); !ok {
 		return nil, nil, false
 	}
 	if s.blocks != nil {
@@ -125,10 +124,19 @@ func (s *SharedItems) BlocksSince(version uint64) (changed []SharedBlock, remove
 			}
 		}
 	}
-	for i := len(o.removed) - 1; i >= 0 && o.removed[i].version > version; i-- {
-		removed = append(removed, o.removed[i].key)
-	}
 	return changed, removed, true
+}
+
+// RemovedSince returns what BlocksSince returns of the blocks that were removed.
+func (s *SharedItems) RemovedSince(version uint64) (keys []string, ok bool) {
+	o := &s.order
+	if o.blocks > 0 || version <= o.floor || version < o.complete {
+		return nil, false
+	}
+	for i := len(o.removed) - 1; i >= 0 && o.removed[i].version > version; i-- {
+		keys = append(keys, o.removed[i].key)
+	}
+	return keys, true
 }
 
 // SameBlocks reports whether two copies of one table are sure to have the same blocks, but for those that have ended.

@@ -137,6 +137,7 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 		behind = r.bringTo(uint64(version))
 	}
 	if behind == 0 {
+		r.noteAdopted(uint64(version))
 		return
 	}
 	total := int64(len(r.all()))
@@ -146,6 +147,13 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 				Status: limiter.ErrSomeGroups.Status(), Allowed: total - int64(behind), Limit: total,
 			}
 		}
+	}
+}
+
+// noteAdopted records a version that all groups have.
+func (r *Router) noteAdopted(version uint64) {
+	for known := r.adopted.Load(); known < version && !r.adopted.CompareAndSwap(known, version); {
+		known = r.adopted.Load()
 	}
 }
 
@@ -209,9 +217,9 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 }
 
 // unblock lifts blocks: the block of each key in the key's group, and its block everywhere in the first group and then
-// in all others. The group of a key is asked first. The first group is asked only if that group did its part, and the
-// key has a block everywhere or the first group may remember an answer for the ID. A request that fails in between is
-// answered as unknown.
+// in all others. The group of a key is asked first. The first group is asked only if that group did its part, and a
+// group may have a block everywhere of the key, or the first group may remember an answer for the ID. A request that
+// fails in between is answered as unknown.
 func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	err := r.reach(0, reachable.ReadIndex)
 	own, at := []engine.Op{}, []int{}
@@ -230,8 +238,9 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
 	all, everywhereAt := []engine.Op{}, []int{}
 	blocks := r.BlocksEverywhere()
+	lingers := r.lingering()
 	for i := range ops {
-		blocked := err == nil && blocks.Has(ops[i].Key)
+		blocked := err == nil && (blocks.Has(ops[i].Key) || lingers(ops[i].Key))
 		if r.groupOf(ops[i].Key) == 0 || out[i].Status == engine.OK && (blocked || len(ops[i].ID) > 0) {
 			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
 		}
@@ -241,6 +250,29 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	for _, i := range everywhereAt {
 		join(&out[i], &lifted[i], r.groupOf(ops[i].Key) == 0)
 	}
+}
+
+// lingering returns a function that reports whether a group may still have a block everywhere of a key that the first
+// group has not. Another call, or FLUSHALL, may have removed it there and not have reached all groups yet.
+func (r *Router) lingering() func(key []byte) bool {
+	first, err := r.group(0)
+	if err != nil {
+		return func([]byte) bool { return true }
+	}
+	version := first.SharedVersion()
+	oldest := version
+	for _, m := range r.all() {
+		if m.live != nil {
+			oldest = min(oldest, m.live.SharedVersion())
+		} else {
+			oldest = min(oldest, r.adopted.Load())
+		}
+	}
+	if oldest == version {
+		return func([]byte) bool { return false }
+	}
+	removed, known := first.Shared().RemovedSince(oldest)
+	return func(key []byte) bool { return !known || slices.Contains(removed, string(key)) }
 }
 
 // scatterTo calls decide with answers for the operations at these places, and copies the answers there.

@@ -179,6 +179,37 @@ func TestABlockOfOneKeyAsksItsGroup(t *testing.T) {
 	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)
 }
 
+// TestABlockThatLingersIsLifted checks a block everywhere that the first group has removed and another group has not. A
+// command that lifts it says so, until all groups have removed it.
+func TestABlockThatLingersIsLifted(t *testing.T) {
+	for name, remove := range map[string]func(r *Router, groups []*fakeGroup, lift engine.Op){
+		"another command": func(r *Router, _ []*fakeGroup, lift engine.Op) {
+			require.Equal(t, limiter.ErrSomeGroups.Status(), decide(t, r, lift)[0].Status)
+		},
+		"FLUSHALL": func(_ *Router, groups []*fakeGroup, _ engine.Op) { groups[0].table.Clear() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, groups := newTest(t, 4)
+			r.bringFor = 0
+			keys := keysOf(r, 2, 2)
+			block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(keys[0]), TTLNs: engine.Never}
+			lift := engine.Op{Code: engine.OpUnblock, Key: block.Key}
+			decide(t, r, block)
+			groups[1].fail(limiter.ErrClusterDown)
+			remove(r, groups, lift)
+			require.Equal(t, limiter.ErrSomeGroups.Status(), decide(t, r, lift)[0].Status)
+			if name != "FLUSHALL" { // which forgets what it removes
+				other := engine.Op{Code: engine.OpUnblock, Key: []byte(keys[1])}
+				require.Equal(t, engine.OK, decide(t, r, other)[0].Status, "this key had no block everywhere")
+			}
+			groups[1].fail(nil)
+			require.Equal(t, engine.OK, decide(t, r, lift)[0].Status)
+			requireEqualGroups(t, groups)
+			require.Empty(t, groups[1].BlocksEverywhere().Keys())
+		})
+	}
+}
+
 // TestABlockInATransaction checks that a transaction blocks and unblocks its key, and refuses to lift a block
 // everywhere.
 func TestABlockInATransaction(t *testing.T) {
