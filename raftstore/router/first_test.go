@@ -20,12 +20,8 @@ func TestALateJoinOfARemovedNodeIsUndone(t *testing.T) {
 	n := c.nodes[0]
 	gone := listen(t, "127.0.0.1:0") // answers nothing
 	defer gone.Close()
-	retry := func(change func() error) {
-		t.Helper()
-		require.Eventually(t, func() bool { return change() == nil }, patience, 10*time.Millisecond)
-	}
 	for g := range groups {
-		retry(func() error { return n.Group(g).AddNode("gone", gone.Addr().String()) })
+		c.added(func() error { return n.Group(g).AddNode("gone", gone.Addr().String()) })
 	}
 	// The first group alone removes the node, as if the joins of the other groups came after the removal.
 	c.removed(func() error { return n.Group(0).RemoveNode("gone") })

@@ -194,14 +194,26 @@ func (c *tier) counts(n *router.Node, keys []string, want int64) {
 	}
 }
 
-// removed repeats a removal of a node until it is done. A call that failed may have removed the node, which is then
-// unknown.
+// added adds a node. It accepts that the node is a member, because an attempt without an answer may have added it.
+func (c *tier) added(add func() error) {
+	c.t.Helper()
+	c.changed(add, "is a member already")
+}
+
+// removed removes a node. It accepts that the node is no member any more, because an attempt without an answer may have
+// removed it.
 func (c *tier) removed(remove func() error) {
+	c.t.Helper()
+	c.changed(remove, `no node "`)
+}
+
+// changed repeats a change until it succeeds, or fails with the error of a change that was made before.
+func (c *tier) changed(change func() error, made string) {
 	c.t.Helper()
 	var err error
 	done := assert.Eventually(c.t, func() bool {
-		err = remove()
-		return err == nil || strings.Contains(err.Error(), `no node "`)
+		err = change()
+		return err == nil || strings.Contains(err.Error(), made)
 	}, patience, 10*time.Millisecond)
 	require.True(c.t, done, "%v", err)
 }
