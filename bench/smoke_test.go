@@ -99,7 +99,7 @@ func (r *realRun) requireGone(t *testing.T, started int) {
 }
 
 func TestSmokeComparesForReal(t *testing.T) {
-	r := newRealRun(t, 2, 100*time.Millisecond)
+	r := newRealRun(t, 2, 300*time.Millisecond) // in which a busy machine answers something, too
 	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
 	log, filled := small, kept(5000)
 	log.Workload = SlidingLog

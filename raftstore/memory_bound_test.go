@@ -119,15 +119,13 @@ func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 		return engine.Op{Code: engine.OpBlock, Key: append(key, make([]byte, 200-len(key))...), TTLNs: engine.Never}
 	}
 	n := 0
-	require.Eventually(t, func() bool {
-		ops := make([]engine.Op, 100) // a call of this size takes less than a hundredth of the bound
-		for i := range ops {
+	for ops := make([]engine.Op, 100); flood.refused.Load() == 0; n += len(ops) {
+		require.Less(t, n, bound/200, "blocks of more bytes than the bound must not fit")
+		for i := range ops { // a call of this size takes less than a hundredth of the bound
 			ops[i] = block(n + i)
 		}
-		n += len(ops)
 		flood.count(c.decideOn(leader, ops...))
-		return flood.refused.Load() > 0
-	}, patience, time.Microsecond)
+	}
 	stats := leader.Stats()
 	require.LessOrEqual(t, stats.MemoryBytes, int64(bound+bound/100))
 	// Chance leaves 60 to 260 of 8,000 keys, because store.evictReads bounds the search for a key to evict.
