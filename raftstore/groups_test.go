@@ -169,7 +169,7 @@ func (m *multiGroup) endsAlone() {
 	}
 	_, err := raftstore.OpenAlone(m.groups[1].opts[1])
 	require.Error(m.t, err, "the node is running")
-	require.NoError(m.t, leader.Confirm())
+	require.Eventually(m.t, func() bool { return leader.Confirm() == nil }, patience, 10*time.Millisecond)
 }
 
 // loseHost ends all connections of a host that leads group 1. Both groups continue without the host, and with it when

@@ -63,7 +63,7 @@ func TestPoliciesAreReplicated(t *testing.T) {
 	require.EqualValues(t, 1, out[0].Allowed, "the override must lift every limit except the organisation's")
 	require.Equal(t, engine.Decision{RetryMs: -1, ResetMs: -1, Limit: 10}, out[1])
 	require.Equal(t, engine.UnknownPolicy, out[2].Status)
-	require.NoError(t, c.nodes[follower].Clear())
+	require.Eventually(t, func() bool { return c.nodes[follower].Clear() == nil }, patience, 10*time.Millisecond)
 	require.EqualValues(t, 9, c.decideOn(c.nodes[follower], check(1, "org", "acme"))[0].Remaining,
 		"a flush of limiters must keep the policies")
 	c.agree()
