@@ -12,12 +12,12 @@ import (
 
 // TestReclaimingBesideManyIDs checks the work of making room for values in a table that is full of the IDs of one key.
 // All IDs are in one shard, so reclaiming takes its memory from there. Most entries of the shard are small, and its
-// large entries are of more worth. The bound is on the entries that walks over the index read for each value. Most runs
-// read 52 to 60, and one of two hundred reads 160. A walk that is repeated for nothing makes it 600 or more.
+// large entries are of more worth. The bound is on the entries that walks over the index read for each value: 52 to 60
+// with most seeds, and up to 220 with three of a thousand. A walk that is repeated for nothing makes it 600 or more.
 func TestReclaimingBesideManyIDs(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
 	const ids, values, perValue = 40_000, 12_000, 300
-	table := NewTable(Options{MaxMemoryBytes: 16 << 20})
+	table := NewTable(Options{MaxMemoryBytes: 16 << 20, HashSeed: HashSeed{1}})
 	at, out := Stamp{NowNs: 1_800_000_000e9}, make([]Decision, 1)
 	do := func(op Op) {
 		at.NowNs += 5000

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -45,11 +46,9 @@ func newCluster(t *testing.T, n int, change func(i int, o *raftstore.Options)) *
 		c.heartbeat = busy
 	}
 	var listeners []net.Listener
-	var join []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		listeners, join = append(listeners, l), append(join, l.Addr().String())
+	join := freeport.Addrs(t, n) // which nobody else takes while a node is down
+	for _, addr := range join {
+		listeners = append(listeners, listenAt(t, addr))
 	}
 	for i := range n {
 		o := c.options(i, join[i])

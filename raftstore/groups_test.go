@@ -3,10 +3,10 @@ package raftstore_test
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/stretchr/testify/require"
@@ -73,11 +73,10 @@ func keyOf(group, groups int) string {
 func (m *multiGroup) listen(at int) {
 	addr := m.addrs[at]
 	if addr == "" {
-		addr = "127.0.0.1:0"
+		addr = freeport.Addr(m.t)
 	}
-	l, err := net.Listen("tcp", addr)
-	require.NoError(m.t, err)
-	m.addrs[at] = l.Addr().String()
+	l := listenAt(m.t, addr)
+	m.addrs[at] = addr
 	m.hosts[at] = host.NewHost(&raftstore.Options{
 		Listener: l, Secret: []byte("secret"), DataDir: m.dirs[at], Logger: slog.New(slog.DiscardHandler),
 	})

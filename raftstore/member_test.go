@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -18,8 +19,7 @@ import (
 
 // grow starts another node that joins.
 func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Node, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(c.t, err)
+	l := listener(c.t)
 	o := c.options(i, l.Addr().String())
 	for _, other := range c.opts[:min(2, len(c.opts))] {
 		o.Join = append(o.Join, other.RaftAddr)
@@ -203,11 +203,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 	})
 }
 
-func listener(t *testing.T) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	return l
-}
+func listener(t *testing.T) net.Listener { return listenAt(t, freeport.Addr(t)) }
 
 func TestClocksOfOneKind(t *testing.T) {
 	c := newCluster(t, 2, func(i int, o *raftstore.Options) { o.TestClock = i == 0 })

@@ -45,8 +45,8 @@ func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 // previews its state. It must not deny from that state, because the majority confirmed a term that has ended.
 func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	for name, ops := range map[string][]engine.Op{
-		"all is denied":  {quota("key", 1)},
-		"some is denied": {quota("key", 1), quota("fresh", 1)},
+		"all is denied":  threeQuotas("key"),
+		"some is denied": append(threeQuotas("key"), quota("fresh", 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s stops
@@ -55,7 +55,7 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 			})
 			leader, at := c.leader()
 			for range 20 {
-				c.decideOn(leader, quota("key", 1)) // after these denials the leader asks its majority early
+				c.decideOn(leader, threeQuotas("key")...) // after these denials the leader asks its majority early
 			}
 			held, release := s.set(t, faults.DuringDenial)
 			answer := make(chan error, 1)

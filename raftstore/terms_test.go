@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -49,20 +50,29 @@ func TestAReadIsConfirmedHere(t *testing.T) {
 	}
 }
 
+// threeQuotas returns operations on three keys. Engine.Denials may take one key in some thousands for another, which
+// the leader then does not deny without the log.
+func threeQuotas(name string) (ops []engine.Op) {
+	for i := range 3 {
+		ops = append(ops, quota(fmt.Sprint(name, ":", i), 1))
+	}
+	return ops
+}
+
 // TestAMixedAnswerIsOfOneLeader checks that no answer combines denials of this node with decisions of a later leader.
 func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	attempts := 0
 	for i := range 3 {
-		key := string(rune('a' + i))
+		denied := threeQuotas(fmt.Sprint("denied", i))
 		leader, _ := c.leader()
 		for range 3 {
-			c.decideOn(leader, quota(key, 1))
+			c.decideOn(leader, denied...)
 		}
 		err := acrossAHandover(t, c, func(leader *raftstore.Node) error {
 			attempts++
 			fresh := fmt.Sprint("fresh", attempts)
-			return leader.Decide([]engine.Op{quota(key, 1), quota(fresh, 1)}, make([]engine.Decision, 2))
+			return leader.Decide(append(denied, quota(fresh, 1)), make([]engine.Decision, len(denied)+1))
 		}, func() {})
 		require.Error(t, err)
 	}
@@ -136,10 +146,14 @@ func TestAClosingLeaderAnswersAll(t *testing.T) {
 	require.Eventually(t, func() bool { return leader.Forwarded() == 2 }, patience, time.Millisecond)
 	forwarded.Store(true)
 	time.Sleep(2 * raftstore.QuietFor) // as long as an election may take
-	closed := make(chan error, 1)
+	closed, began := make(chan error, 1), time.Now()
 	go func() { closed <- leader.Close() }()
 	for range 2 {
-		if err := <-answers; err != nil {
+		err := <-answers
+		if late := time.Since(began) > time.Second; late && errors.Is(err, limiter.ErrUnknownOutcome) {
+			continue // a leader that cannot answer within a second closes its connections
+		}
+		if err != nil {
 			require.ErrorIs(t, err, limiter.ErrTryAgain)
 		}
 	}
