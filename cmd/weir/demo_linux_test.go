@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -38,8 +39,16 @@ func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	return os.NewFile(uintptr(fd), "terminal"), theirs
 }
 
+// Each demo of this process looks for its ports in a range of its own, because it takes them only some time after it
+// looked. A range has room for two layouts. The first one is random: tests of another checkout may run at the same time.
+const demoRanges, portsOfDemo = 110, 40
+
+var demoRange atomic.Int64
+
+func init() { demoRange.Store(rand.Int64N(demoRanges)) }
+
 // firstPort is where a demo starts to look for free ports: below the ports that package freeport reserves.
-func firstPort() int { return 10_000 + rand.IntN(4_500) }
+func firstPort() int { return 10_000 + int(demoRange.Add(1)%demoRanges)*portsOfDemo }
 
 const ctrlC = "\x03"
 

@@ -127,9 +127,8 @@ func TestPowerLossOfAll(t *testing.T) {
 			passed := time.Since(drained) + pretend
 			lost := passed - time.Duration(remaining)*time.Second/refillRate
 			resets := m.nodes[leader].five("RL.FIXED", "day", "DAY", "1000")[3]
-			now := time.Now().UTC().Add(pretend)
-			late := now.Add(time.Duration(resets) * time.Millisecond).Sub(
-				now.Truncate(24 * time.Hour).Add(24 * time.Hour))
+			end := time.Now().UTC().Add(pretend + time.Duration(resets)*time.Millisecond)
+			late := end.Sub(end.Round(24 * time.Hour))
 			t.Logf("%s, down %v: refill lost %v, day resets %v late, clock behind %v", name, down+pretend, lost, late,
 				m.behind(leader)+pretend)
 			require.GreaterOrEqual(t, lost, -50*time.Millisecond, "limiter time must not run ahead of real time")

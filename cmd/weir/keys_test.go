@@ -42,7 +42,7 @@ func TestKeysListAndLook(t *testing.T) {
 		listed(t, "look", "user:42", "--json", at))
 	require.Equal(t, "[]\n", weir(t, "keys", "look", "idle", "--json", at))
 	require.Empty(t, listed(t, "list", "--database=1", "--json", at))
-	weir(t, "call", at, "--database=1", "RL.FIXED", "user:44", "1d", "5")
+	weir(t, "call", at, "--database=1", "RL.FIXED", "user:44", "1d", "5", "FIRST")
 	require.Equal(t, []string{"user:44"}, listed(t, "list", "user:*", "--database=1", "--json", at))
 	require.Len(t, listed(t, "list", "user:*", "--json", at), 2)
 	require.Equal(t, "KEY LIMIT USED LEFT IDLE IN BLOCKED job:1 fixed FOREVER 5 1 4 never no",

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server/commands"
 )
@@ -89,10 +90,7 @@ func TestUsersOfTheManual(t *testing.T) {
 func TestUnauthenticatedClientsLearnNothing(t *testing.T) {
 	ca, nodes := certtest.NewCA(t, "ca"), certtest.NewCA(t, "nodes")
 	mine := nodes.Issue("node-one", nil)
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port, for a flag that nothing reads back
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
-	raft := ln.Addr().String()
+	raft := freeport.Addr(t)
 	p := start(t, certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--requirepass=secret",
 		"--node-id=node-one", "--raft-addr="+raft, "--join="+raft,
 		"--raft-tls-cert-file="+mine.Cert, "--raft-tls-key-file="+mine.Key, "--raft-tls-ca-file="+mine.CA)...)

@@ -42,11 +42,11 @@ func occupy(p *process) {
 	require.NoError(p.t, watcher.Send("MONITOR"))
 	require.NoError(p.t, watcher.Flush())
 	require.Eventually(p.t, func() bool {
-		_, err := p.dial().Do("RL.FIXED", "taken", "1d", 1)
+		_, err := p.dial().Do("RL.FIXED", "taken", "1d", 1, "FIRST")
 		return err == nil
 	}, patience, 10*time.Millisecond, "a single node must elect itself")
 	waiter := p.dial()
-	require.NoError(p.t, waiter.Send("RL.WAIT", "RL.FIXED", "taken", "1d", 1, "TIMEOUT", "1h"))
+	require.NoError(p.t, waiter.Send("RL.WAIT", "RL.FIXED", "taken", "1d", 1, "FIRST", "TIMEOUT", "1h"))
 	require.NoError(p.t, waiter.Flush())
 	require.Eventually(p.t, func() bool {
 		info, err := redis.String(p.do("INFO", "clients"), nil)

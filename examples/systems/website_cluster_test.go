@@ -1,9 +1,6 @@
 package systems
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,21 +11,6 @@ import (
 
 	"github.com/weir-project/weir/internal/weirproc"
 )
-
-// websiteAddr returns a loopback address that was free a moment ago, for servers that do not support port 0. Its port
-// is below the ports that systems give to outgoing connections.
-func websiteAddr(t *testing.T) string {
-	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
-		if ln, err := net.Listen("tcp", addr); err == nil {
-			require.NoError(t, ln.Close())
-			return addr
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
 
 // TestWebsiteOnACluster kills the leader of three nodes while two instances of the website use up one bucket. One
 // instance knows only a follower, which forwards. The other one is a cluster client of all nodes. Both continue, and

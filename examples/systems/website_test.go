@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
@@ -35,7 +36,7 @@ func TestWebsite(t *testing.T) {
 
 // startRedisFor starts a Redis without persistence.
 func startRedisFor(t *testing.T) (addr string) {
-	addr = websiteAddr(t)
+	addr = freeport.Addr(t)
 	_, port, _ := strings.Cut(addr, ":")
 	cmd := exec.Command("redis-server", "--port", port, "--save", "", "--dir", t.TempDir())
 	require.NoError(t, cmd.Start())
@@ -51,7 +52,7 @@ func startRedisFor(t *testing.T) (addr string) {
 
 // TestWebsiteWithoutAStore checks that requests pass unlimited without a store, and that the log says so once.
 func TestWebsiteWithoutAStore(t *testing.T) {
-	w := javaWebsite(t, websiteAddr(t))
+	w := javaWebsite(t, freeport.Addr(t))
 	for range 12 {
 		w.says("401", from("192.0.2.1", "POST", websiteLogin))
 	}

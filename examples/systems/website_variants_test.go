@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
@@ -66,7 +67,7 @@ func TestWebsiteInNginx(t *testing.T) {
 		}
 	}))
 	t.Cleanup(pages.Close)
-	addr, dir := websiteAddr(t), t.TempDir()
+	addr, dir := freeport.Addr(t), t.TempDir()
 	text, err := os.ReadFile("website/nginx.conf")
 	require.NoError(t, err)
 	conf := strings.NewReplacer("127.0.0.1:6381", s.HTTP, "127.0.0.1:8100", strings.TrimPrefix(pages.URL, "http://"),

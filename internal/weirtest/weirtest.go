@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
 	"github.com/weir-project/weir/server/envoyrls"
@@ -66,7 +67,7 @@ func StartRealTime(t testing.TB) *Server { return start(t, persistence.Options{}
 func start(t testing.TB, o persistence.Options) *Server {
 	t.Helper()
 	o.Logger = quiet()
-	s := &Server{t: t, Addr: "127.0.0.1:0"}
+	s := &Server{t: t, Addr: freeport.Addr(t)} // which nobody else takes while it is stopped
 	kept, err := persistence.Open(o)
 	require.NoError(t, err)
 	s.node = &node{Node: kept, decided: &s.Decided}

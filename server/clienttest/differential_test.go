@@ -83,7 +83,7 @@ var dialogues = []dialogue{
 		"LATENCY LATEST", "ACL LIST", "ACL CAT"}},
 	{exactly, []string{"INFO nope", "CONFIG GET nope", "CONFIG NOPE", "CONFIG SET nope 1", "CONFIG GET",
 		"CONFIG RESETSTAT", "TIME x", "WAIT 0 0", "WAIT abc 0"}},
-	{exactly, []string{"ACL WHOAMI", "ACL NOPE", "SLOWLOG RESET", "SLOWLOG LEN", "SLOWLOG GET 5", "SLOWLOG NOPE",
+	{exactly, []string{"ACL WHOAMI", "ACL NOPE", "CONFIG SET slowlog-log-slower-than -1", "SLOWLOG RESET", "SLOWLOG LEN", "SLOWLOG GET 5", "SLOWLOG NOPE",
 		"SLOWLOG GET abc", "LATENCY RESET", "LATENCY NOPE"}},
 	{exactly, []string{"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES"}},
 	{exactly, []string{"SUBSCRIBE a b", "UNSUBSCRIBE a", "PSUBSCRIBE p*", "PING", "PING hi", "UNSUBSCRIBE",

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // startSecure starts a server that requires TLS and client certificates. It returns the host:port of the TLS port, and
@@ -18,12 +19,10 @@ func startSecure(t *testing.T) (addr string, ca *certtest.CA) {
 	t.Helper()
 	ca = certtest.NewCA(t, "ca")
 	files := ca.Issue("weir", nil)
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port, because the server does not report its TLS port
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
-	startWeir(t, "--tls-listen="+ln.Addr().String(), "--tls-cert-file="+files.Cert, "--tls-key-file="+files.Key,
+	addr = freeport.Addr(t) // the server does not report its TLS port
+	startWeir(t, "--tls-listen="+addr, "--tls-cert-file="+files.Cert, "--tls-key-file="+files.Key,
 		"--tls-ca-file="+ca.File, "--tls-auth-clients=required", "--requirepass="+password)
-	return ln.Addr().String(), ca
+	return addr, ca
 }
 
 func TestRedisCLIOverTLS(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
@@ -204,10 +205,7 @@ func leaderless(t *testing.T) (addr string) {
 func TestTheNextAddress(t *testing.T) {
 	c, _ := server(t)
 	up, none := c.Addr[0], leaderless(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	away := ln.Addr().String()
-	require.NoError(t, ln.Close())
+	away := freeport.Addr(t)
 	var out, said bytes.Buffer
 	c.Addr = []string{away, none, up}
 	require.NoError(t, c.run(t.Context(), &out, &said))

@@ -85,18 +85,23 @@ func mustPass(t *testing.T, cfg RunConfig) *Report {
 
 // TestStandaloneKillIsFound kills a standalone server, which saves once a second and therefore loses recent grants. The
 // harness must report that. A standalone server promises no more, so it serves as a mutation that is always available.
+// A kill right after a save loses nothing, so there may be several runs.
 func TestStandaloneKillIsFound(t *testing.T) {
 	skipShort(t)
-	rep, err := Run(t.Context(), RunConfig{
-		Cluster:  config(t, 1, 0),
-		Duration: 8 * time.Second,
-		Seed:     theSeed(),
-		Plans: [][]Step{{{At: 2 * time.Second, For: time.Second, Kind: KillOne},
-			{At: 5 * time.Second, For: time.Second, Kind: KillOne}}},
-		Logf: t.Logf,
-	})
-	require.NoError(t, err)
-	t.Log(rep)
+	rep := &Report{}
+	for try := 0; rep.Broken == 0 && try < 3; try++ {
+		var err error
+		rep, err = Run(t.Context(), RunConfig{
+			Cluster:  config(t, 1, 0),
+			Duration: 8 * time.Second,
+			Seed:     theSeed(),
+			Plans: [][]Step{{{At: 2 * time.Second, For: time.Second, Kind: KillOne},
+				{At: 5 * time.Second, For: time.Second, Kind: KillOne}}},
+			Logf: t.Logf,
+		})
+		require.NoError(t, err)
+		t.Log(rep)
+	}
 	require.NotZero(t, rep.Broken)
 	var found []error
 	for _, v := range rep.Violations {

@@ -29,7 +29,7 @@ var elsewhere = map[string]string{
 
 // guardRounds bounds how often each race runs. Usually two or three rounds are enough: the rarest guard, "founding beside
 // a cluster", refuses something in about four of ten runs of its race.
-const guardRounds = 12
+const guardRounds = 40
 
 // TestGuardsAreExercised runs the races in turn until every guard has refused something.
 func TestGuardsAreExercised(t *testing.T) {

@@ -29,7 +29,7 @@ func TestPageBeginsWithTheHistory(t *testing.T) {
 	require.Eventually(t, func() bool { return len(history()) > 0 }, patience, time.Millisecond,
 		"the first sample must come before the requests")
 	for range 3 {
-		p.do("RL.FIXED", "k", "1m", "2")
+		p.do("RL.FIXED", "k", "1m", "2", "FIRST")
 	}
 	require.Eventually(t, func() bool {
 		past := history()
