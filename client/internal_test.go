@@ -10,10 +10,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
 )
+
+// TestAProbeHasTheTimeoutsOfItsClient checks that the client of a probe has no timeouts if its caller's has none.
+func TestAProbeHasTheTimeoutsOfItsClient(t *testing.T) {
+	for _, timeout := range []time.Duration{-1, 0, time.Minute} {
+		one := redis.NewClient(&redis.Options{ReadTimeout: timeout, WriteTimeout: timeout})
+		o := alone(one).(*redis.Client).Options()
+		require.Equal(t, one.Options().ReadTimeout, o.ReadTimeout)
+		require.Equal(t, one.Options().WriteTimeout, o.WriteTimeout)
+		many := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ReadTimeout: timeout,
+			WriteTimeout: timeout})
+		each := alone(many).(*redis.ClusterClient).Options()
+		require.Equal(t, many.Options().ReadTimeout, each.ReadTimeout)
+		require.Equal(t, many.Options().WriteTimeout, each.WriteTimeout)
+	}
+}
 
 func TestProbingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
