@@ -205,6 +205,8 @@ func (s *shard) setEverywhere(key []byte, b store.Block) {
 	}
 	if b.UntilNs != 0 {
 		next = newBlockEverywhere(key, b)
+	} else if old.end() <= s.NowNs {
+		s.t.order.ended(old.version)
 	}
 	x.replace(s.t, old, next)
 }

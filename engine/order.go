@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"maps"
@@ -112,31 +113,52 @@ func (s *SharedItems) Block(key string) (b SharedBlock, there bool) {
 }
 
 // BlocksSince returns the blocks in force that have changed since a version, and the keys of those that were removed
-// since then and that may have a block again. It returns false if that is not known.
+// since then and may have a block again, or that have ended. It returns false if that is not known.
 func (s *SharedItems) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
-	if removed, ok = s.RemovedSince(version); !ok {
+	if !s.knows(version) {
 		return nil, nil, false
 	}
 	if s.blocks != nil {
 		for _, x := range s.blocks.versions.From(byVersion(version + 1)) {
 			if x.untilNs > s.NowNs {
 				changed = append(changed, s.block(x))
+			} else {
+				removed = append(removed, x.key)
 			}
 		}
+	}
+	for _, r := range s.removedSince(version) {
+		removed = append(removed, r.key)
 	}
 	return changed, removed, true
 }
 
-// RemovedSince returns what BlocksSince returns of the blocks that were removed.
-func (s *SharedItems) RemovedSince(version uint64) (keys []string, ok bool) {
+// LostSince reports whether the block of a key was removed since a version, or has changed since then and ended. It
+// returns true if that is not known.
+func (s *SharedItems) LostSince(version uint64, key string) bool {
+	if !s.knows(version) {
+		return true
+	}
+	if s.blocks != nil {
+		x := s.blocks.of(s.table, []byte(key))
+		if x != nil && x.version > version && x.untilNs <= s.NowNs {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.removedSince(version), func(r removal) bool { return r.key == key })
+}
+
+// knows reports whether the changes of blocks since a version are known.
+func (s *SharedItems) knows(version uint64) bool {
 	o := &s.order
-	if o.blocks > 0 || version <= o.floor || version < o.complete {
-		return nil, false
-	}
-	for i := len(o.removed) - 1; i >= 0 && o.removed[i].version > version; i-- {
-		keys = append(keys, o.removed[i].key)
-	}
-	return keys, true
+	return o.blocks == 0 && version > o.floor && version >= o.complete
+}
+
+// removedSince returns the known removals since a version.
+func (s *SharedItems) removedSince(version uint64) []removal {
+	all := s.order.removed
+	i, _ := slices.BinarySearchFunc(all, version+1, func(r removal, v uint64) int { return cmp.Compare(r.version, v) })
+	return all[i:]
 }
 
 // SameBlocks reports whether two copies of one table are sure to have the same blocks, but for those that have ended.
@@ -274,6 +296,14 @@ func (o *order) countBlocks() {
 	for name := range o.items {
 		o.blocks += int(arith.OneIf(name[:1] == blockItem))
 	}
+}
+
+// ended makes BlocksSince know no version before that of a block which has ended and leaves the set. A group that is
+// behind may have the block before it, which may end later.
+func (o *order) ended(version uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.complete = max(o.complete, version)
 }
 
 // forgetRemovals makes BlocksSince know no version before this one.

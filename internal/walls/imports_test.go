@@ -159,7 +159,7 @@ var walls = []wall{
 	{"internal/walls", "", "tests the imports of all packages, from outside"},
 	{"internal/weirbin", "", "builds the program for tests"},
 	{"internal/weirproc", "internal/freeport internal/weirbin", "runs the program as its users do, for tests"},
-	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi",
+	{"internal/weirtest", "engine internal/freeport persistence server server/envoyrls server/httpapi",
 		"runs a server in a test's own process"},
 	{"latency", "", "counts durations for every part that measures some"},
 	{"limiter", "engine/hashslot engine latency",

@@ -237,10 +237,9 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	}
 	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
 	all, everywhereAt := []engine.Op{}, []int{}
-	blocks := r.BlocksEverywhere()
-	lingers := r.lingering()
+	mayHave := r.mayHave()
 	for i := range ops {
-		blocked := err == nil && (blocks.Has(ops[i].Key) || lingers(ops[i].Key))
+		blocked := err == nil && mayHave(ops[i].Key)
 		if r.groupOf(ops[i].Key) == 0 || out[i].Status == engine.OK && (blocked || len(ops[i].ID) > 0) {
 			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
 		}
@@ -252,27 +251,39 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	}
 }
 
-// lingering returns a function that reports whether a group may still have a block everywhere of a key that the first
-// group has not. Another call, or FLUSHALL, may have removed it there and not have reached all groups yet.
-func (r *Router) lingering() func(key []byte) bool {
+// mayHave returns a function that reports whether a group may have a block everywhere of a key: the first group has it,
+// or has lost it since a version that another group has. One copy of the first group's items tells both, because a
+// removal may come in between.
+func (r *Router) mayHave() func(key []byte) bool {
 	first, err := r.group(0)
 	if err != nil {
 		return func([]byte) bool { return true }
 	}
-	version := first.SharedVersion()
-	oldest := version
+	items := first.Shared()
+	oldest := items.Version
 	for _, m := range r.all() {
-		if m.live != nil {
+		switch {
+		case m.live != nil:
 			oldest = min(oldest, m.live.SharedVersion())
-		} else {
+		case m.away != nil: // a group that has ended here is brought by other nodes
 			oldest = min(oldest, r.adopted.Load())
 		}
 	}
-	if oldest == version {
-		return func([]byte) bool { return false }
+	return func(key []byte) bool {
+		_, there := items.Block(string(key))
+		return there || oldest < items.Version && items.LostSince(oldest, string(key)) ||
+			items.Version == 0 && r.anyHas(key)
 	}
-	removed, known := first.Shared().RemovedSince(oldest)
-	return func(key []byte) bool { return !known || slices.Contains(removed, string(key)) }
+}
+
+// anyHas reports whether a replica on this node has a block everywhere of a key.
+func (r *Router) anyHas(key []byte) bool {
+	for _, g := range r.live() {
+		if g.BlocksEverywhere().Has(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // scatterTo calls decide with answers for the operations at these places, and copies the answers there.

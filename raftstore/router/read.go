@@ -237,7 +237,7 @@ func (r *Router) empty(one func(reachable) error) error {
 		return err
 	}
 	want, known := r.sharedAt(math.MaxUint64)
-	return joinResults(r.forAll(func(i int, g reachable) error {
+	err := joinResults(r.forAll(func(i int, g reachable) error {
 		switch {
 		case i == 0:
 			return nil
@@ -246,6 +246,10 @@ func (r *Router) empty(one func(reachable) error) error {
 		}
 		return r.bringAnywhere(g, want)
 	}))
+	if err == nil && known == nil {
+		r.noteAdopted(want.Version)
+	}
+	return err
 }
 
 // ClearDatabase deletes everything of one database but the blocks everywhere in all groups. If some groups fail, the

@@ -43,7 +43,7 @@ type Router struct {
 	views    viewCache
 
 	bringFor time.Duration // how long a command waits for groups that do not have it yet
-	adopted  atomic.Uint64 // a version of the first group's shared items that all groups have
+	adopted  atomic.Uint64 // the last version that this router has seen all groups have; 0 after a start
 
 	stop  chan struct{}
 	tasks sync.WaitGroup

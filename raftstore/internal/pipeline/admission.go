@@ -43,7 +43,8 @@ func (p *Pipeline) memoryExhausted() bool {
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their
 // number. Only the leader's memory counts, because every node applies the entries that the leader admits. now is the
-// time of denials: an operation that had no denial because it followed a refused one is denied here.
+// time of denials: an operation that had no denial because it followed a refused one is denied here, unless one before
+// it goes into the log.
 func (p *Pipeline) refuseGrowth(now engine.Stamp, ops []engine.Op, out []engine.Decision, answered []bool) (n int) {
 	at, _ := p.FSM.Last()
 	table := p.FSM.Table.Load()
