@@ -55,20 +55,20 @@ func alone(rdb redis.UniversalClient) redis.UniversalClient {
 	case *redis.Client:
 		o := *rdb.Options()
 		o.PoolSize, o.MinIdleConns = 1, 0
-		o.ReadTimeout, o.WriteTimeout = asked(o.ReadTimeout), asked(o.WriteTimeout)
+		o.ReadTimeout, o.WriteTimeout = timeoutOption(o.ReadTimeout), timeoutOption(o.WriteTimeout)
 		return redis.NewClient(&o)
 	case *redis.ClusterClient:
 		o := *rdb.Options()
 		o.PoolSize, o.MinIdleConns = 1, 0
-		o.ReadTimeout, o.WriteTimeout = asked(o.ReadTimeout), asked(o.WriteTimeout)
+		o.ReadTimeout, o.WriteTimeout = timeoutOption(o.ReadTimeout), timeoutOption(o.WriteTimeout)
 		return redis.NewClusterClient(&o)
 	}
 	return rdb
 }
 
-// asked returns the timeout with which a client asks for one of its options. A client is asked for no timeout by -1,
-// and its options then have 0, which asks for the default (go-redis 9.23.0).
-func asked(timeout time.Duration) time.Duration {
+// timeoutOption returns the option that gives a new client a timeout of another client's options. They have 0 for no
+// timeout, but NewClient takes 0 for the default and -1 for no timeout (go-redis 9.23.0).
+func timeoutOption(timeout time.Duration) time.Duration {
 	if timeout == 0 {
 		return -1
 	}

@@ -192,3 +192,31 @@ func TestOlderVersionsRefuseVersions(t *testing.T) {
 	}
 	require.NotEmpty(t, order)
 }
+
+// TestAnEndedBlockStaysUnknown checks that a group which is behind an ended block compares all blocks, also when the
+// first group has since forgotten half of the removals that it knows.
+func TestAnEndedBlockStaysUnknown(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+	decide := func(ops ...engine.Op) { table.Decide(at, ops, make([]engine.Decision, len(ops))) }
+	lift := func(n int) {
+		for range n {
+			decide(everywhere("k", 60e9), engine.Op{Code: engine.OpUnblock, Key: []byte("k"), Cost: 1})
+		}
+	}
+	decide(engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: 1})
+	lift(2100)
+	decide(everywhere("short", 1e9))
+	version := table.SharedVersion()
+	require.False(t, table.Shared(at).LostSince(version-1, "short"))
+	at.NowNs += 3600e9
+	require.True(t, table.Shared(at).LostSince(version-1, "short"))
+	table.Collect(at, 1000)
+	for range 2 {
+		_, _, known := table.Shared(at).BlocksSince(version)
+		require.True(t, known)
+		_, _, known = table.Shared(at).BlocksSince(version - 1)
+		require.False(t, known)
+		require.True(t, table.Shared(at).LostSince(version-1, "short"))
+		lift(2000)
+	}
+}

@@ -277,7 +277,7 @@ func (t *Table) blockChanged(op *Op, changed bool, b store.Block, nowNs int64) u
 	o.note(blockItem+string(op.Key), op, b.UntilNs > 0 && b.Version == 0, false, b.UntilNs)
 	if b.UntilNs == 0 && o.version > before {
 		if len(o.removed) == maxRemovals {
-			o.complete = o.removed[maxRemovals/2-1].version
+			o.complete = max(o.complete, o.removed[maxRemovals/2-1].version)
 			o.removed = slices.Clone(o.removed[maxRemovals/2:])
 		}
 		o.removed = append(o.removed, removal{string(op.Key), o.version})
@@ -298,8 +298,8 @@ func (o *order) countBlocks() {
 	}
 }
 
-// ended makes BlocksSince know no version before that of a block which has ended and leaves the set. A group that is
-// behind may have the block before it, which may end later.
+// ended makes BlocksSince know no version before that of an ended block that leaves the set. A group that is behind may
+// still have an earlier block of the key, which ends later.
 func (o *order) ended(version uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

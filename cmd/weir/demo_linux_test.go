@@ -39,8 +39,8 @@ func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	return os.NewFile(uintptr(fd), "terminal"), theirs
 }
 
-// Each demo of this process looks for its ports in a range of its own, because it takes them only some time after it
-// looked. A range has room for two layouts. The first one is random: tests of another checkout may run at the same time.
+// A demo takes its ports only some time after it has looked for free ones, so each demo of this process has a range of
+// its own, with room for two layouts. The first range is random: tests of another checkout may run at the same time.
 const demoRanges, portsOfDemo = 110, 40
 
 var demoRange atomic.Int64

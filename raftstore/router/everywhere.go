@@ -265,7 +265,7 @@ func (r *Router) mayHave() func(key []byte) bool {
 		switch {
 		case m.live != nil:
 			oldest = min(oldest, m.live.SharedVersion())
-		case m.away != nil: // a group that has ended here is brought by other nodes
+		case m.away != nil: // other nodes bring a group that has ended here
 			oldest = min(oldest, r.adopted.Load())
 		}
 	}
